@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Walks from each launch through its ancestors, as attribution does. Launches under one span follow
- * each other, so what was found for a span is kept for the next. The cost is computed when all
- * items of a call are known: its longest kernel tells the format.
+ * each other, so the result for a span is kept for the next launch. The cost is computed when all
+ * items of a call are known, because the longest kernel tells the format.
  */
 #include "cost/calls.h"
 
@@ -22,8 +22,8 @@
 
 /* The last execution of an instruction of XLA on a stream. */
 struct xla_run {
-    rp_str op, module, first; /* first: its first kernel */
-    uint32_t call;            /* RP_NONE: there is none */
+    rp_str op, module, first; /* first is its first kernel */
+    uint32_t call;            /* RP_NONE if there is none */
 };
 
 struct call_maker {
@@ -31,20 +31,20 @@ struct call_maker {
     const struct rp_work *work;
     const struct rp_trace *t;
     struct rp_cost_calls *out;
-    struct rp_map calls; /* operator and launch of a graph -> call */
-    struct rp_map ways;  /* name of a copy -> enum rp_copy_way */
+    struct rp_map calls; /* from operator and launch of a graph to call */
+    struct rp_map ways;  /* from name of a copy to enum rp_copy_way */
     struct rp_arg_key bytes, grid, block, hlo_module, hlo_op;
     bool unlaunched; /* some kernel has no launch */
     struct rp_coll_reader collectives;
     rp_item_cost_fn *known;
     void *user;
     RP_VEC(struct xla_run) runs; /* by stream */
-    rp_event last_span, last_op; /* what was found for the span around the last launch */
+    rp_event last_span, last_op; /* the result for the span around the last launch */
 };
 
 /* ------------------------------------------------------------------ the operator of an item */
 
-/* The operator that the work launched inside a span belongs to, or RP_NONE. */
+/* Finds the operator to which the work launched inside a span belongs, or RP_NONE. */
 static enum rp_code find_operator(struct call_maker *m, rp_event span, rp_event *op,
                                   struct rp_err *err)
 {
@@ -59,7 +59,8 @@ static enum rp_code find_operator(struct call_maker *m, rp_event span, rp_event 
 
         if (m->t->ev.kind[e] != RP_KIND_CPU_OP)
             continue;
-        if (chosen != RP_NONE) { /* around it only what is modelled as a whole matters */
+        if (chosen !=
+            RP_NONE) { /* operators around it matter only if they are modelled as a whole */
             RP_TRY(rp_op_cost_claims(m->costs, e, &claims, err));
             if (!claims)
                 continue;
@@ -69,7 +70,7 @@ static enum rp_code find_operator(struct call_maker *m, rp_event span, rp_event 
         if (innermost == RP_NONE)
             innermost = e;
         if (!rp_cost_is_known(cost)) {
-            /* its time goes outwards only to an operator that does the same */
+            /* the time goes outwards only to an operator of the same category */
             if (wanted == RP_CATEGORY_OTHER)
                 wanted = cost->category;
             continue;
@@ -113,8 +114,8 @@ static void add_to_call(struct rp_cost_call *call, const struct rp_work_item *x,
     call->nitems++;
 }
 
-/* A library may launch several kernels for an instruction: those that follow each other on a
-   stream, until its first one comes again. A graph has many instructions, each of one kernel. */
+/* A library may launch several kernels for an instruction: those that follow each other on a stream
+   until the first one comes again. A graph has many instructions of one kernel each. */
 static uint32_t continued_call(struct call_maker *m, const struct rp_work_item *x, rp_str module)
 {
     struct xla_run *run = &m->runs.at[x->stream];
@@ -135,7 +136,7 @@ static enum rp_code place_item(struct call_maker *m, uint32_t item, struct rp_er
     const struct rp_work_item *x = &m->work->items.at[item];
     struct rp_cost_call fresh = {.op = RP_NONE, .launch = RP_NONE};
     uint32_t at = (uint32_t)m->out->calls.n;
-    rp_str module; /* work of XLA is of an instruction, whatever runs the program */
+    rp_str module; /* work of XLA belongs to an instruction, whatever runs the program */
 
     if (rp_arg_key_text(&m->hlo_module, x->event, &module)) {
         uint32_t call = x->cls == RP_WORK_COMPUTE ? continued_call(m, x, module) : RP_NONE;
@@ -184,7 +185,7 @@ static enum rp_code find_link(struct call_maker *m, rp_str name, bool *on_link, 
     return RP_OK;
 }
 
-/* What a copy or fill moves: both sides are in memory, or one is not. */
+/* Counts what a copy or fill moves: both of its sides are in memory, or only one is. */
 static struct rp_op_cost cost_of_memory(const struct call_maker *m, rp_event e, bool on_link)
 {
     struct rp_op_cost cost = {.flops = NAN, .bytes = NAN, .missing = NO_SIZE};
@@ -198,7 +199,7 @@ static struct rp_op_cost cost_of_memory(const struct call_maker *m, rp_event e, 
     return cost;
 }
 
-/* Bytes that the busiest link moves (docs/definitions.md, "Communication"). */
+/* Counts the bytes that the busiest link moves (docs/definitions.md, "Communication"). */
 static struct rp_op_cost cost_of_collective(const struct call_maker *m,
                                             const struct rp_work_item *item)
 {
@@ -248,8 +249,8 @@ static enum rp_code set_cost(struct call_maker *m, struct rp_cost_call *call, st
 
 #define AMBIGUOUS (UINT32_MAX - 1)
 
-/* By what a kernel without a launch is found again, the surest first: its grid, the kernels before
-   and after it on its stream, its name alone. */
+/* A kernel without a launch is found elsewhere, the surest way first: by its grid, by the kernels
+   before and after it on its stream, or by its name alone. */
 enum { BY_GRID, BY_NEIGHBOURS, BY_NAME, LEVELS };
 #define NEIGHBOURS 3
 RP_DECISION(
@@ -259,8 +260,8 @@ RP_DECISION(
 
 struct launch_finder {
     struct call_maker *m;
-    struct rp_map items[LEVELS]; /* key -> an item of an operator, or AMBIGUOUS */
-    RP_VEC(uint32_t) before;     /* by item: the one before on its stream, or RP_NONE */
+    struct rp_map items[LEVELS]; /* from key to an item of an operator, or AMBIGUOUS */
+    RP_VEC(uint32_t) before;     /* by item: the item before it on its stream, or RP_NONE */
     RP_VEC(uint32_t) after;
 };
 
@@ -307,7 +308,7 @@ static uint64_t hash_neighbours(const struct launch_finder *f, uint32_t item)
     return hash;
 }
 
-/* 0: there is no such key. */
+/* Returns 0 if there is no such key. */
 static uint64_t launch_key(const struct launch_finder *f, uint32_t item, int level)
 {
     const struct call_maker *m = f->m;
@@ -323,7 +324,8 @@ static uint64_t launch_key(const struct launch_finder *f, uint32_t item, int lev
     return rp_hash_join((uint64_t)m->t->ev.name[kernel] << 32 | grid, block);
 }
 
-/* Whether two items are the same of the same work: the main kernel of their calls, or another. */
+/* Whether two items have the same role in the same work: the main kernel of their calls, or
+   another. */
 static bool same_work(const struct call_maker *m, uint32_t a, uint32_t b)
 {
     const struct rp_cost_call *x = &m->out->calls.at[m->out->of_item.at[a]],
@@ -393,7 +395,7 @@ static enum rp_code infer_call(struct launch_finder *f, struct rp_cost_call *cal
         return RP_OK;
     }
     call->is_part = true;
-    none.category = like->category; /* the main kernel has the work of both */
+    none.category = like->category; /* the work of both is counted for the main kernel */
     none.type = m->costs->costs.at[like->cost].type;
     return rp_op_cost_add(m->costs, &none, &call->cost, err);
 }
@@ -495,7 +497,7 @@ RP_DECISION(
     CACHE_BYTES, "bytes",
     "the last caches of cost/devices.def hold up to 256 MB; more was not moved inside of them",
     "cost/what_no_device_can_do_is_not_modelled");
-/* Of any device, where the peaks are not known. */
+/* A limit for any device whose peaks are not known. */
 #define ANY_FLOPS_PER_S 3e16
 RP_DECISION(ANY_FLOPS_PER_S, "FLOP/s",
             "three times the fastest format of the fastest device of cost/devices.def",
@@ -519,7 +521,7 @@ static bool is_impossible(const struct rp_cost_call *call, const struct rp_op_co
            (memory > ABOVE_PEAK * taken && cost->bytes > CACHE_BYTES);
 }
 
-/* The cost `index` without its model: the same one for all calls that had it. */
+/* Replaces the cost `index` by one without its model, which all calls share that had it. */
 static enum rp_code unmodelled(struct rp_op_costs *costs, struct rp_map *made, uint32_t *index,
                                struct rp_err *err)
 {
@@ -561,7 +563,7 @@ double rp_cost_least_s(const struct rp_cost_call *call, const struct rp_op_cost 
     double compute = rp_cost_compute_s(cost, peaks), memory = rp_cost_memory_s(cost, peaks);
 
     if (isnan(compute) && !cost->on_matrix)
-        compute = 0; /* a device whose vectors have no published peak */
+        compute = 0; /* there is no published peak for vectors of this device */
     if (isnan(compute) || isnan(memory))
         return NAN;
     return fmin(fmax(compute, memory), (double)call->device_ns * 1e-9);

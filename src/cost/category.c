@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks names up in the user's rows and in categories.def. A name is compared with about 250
- * patterns, of which all but a few fail at their first letters.
+ * Looks up names in the user's rows and in categories.def. A name is compared with about 250
+ * patterns, all but a few of which fail at their first letters.
  */
 #include "cost/category.h"
 
@@ -17,7 +17,7 @@ RP_LIMIT(MOST_ROWS, "patterns", "a file of categories with more is refused");
 RP_LIMIT(MOST_FILE, "bytes", "a larger file of categories is refused");
 #define MOST_SHOWN 80
 RP_LIMIT(MOST_SHOWN, "bytes", "of a line that a message shows");
-#define MOST_NAME 256 /* of an operator that is looked up without its last '_' */
+#define MOST_NAME 256 /* the longest name of an operator that is looked up without its last '_' */
 
 const char *const rp_category_names[RP_CATEGORIES] = {
 #define CATEGORY_NAME(name, text, doc) [RP_CATEGORY_##name] = (text),
@@ -73,7 +73,7 @@ static unsigned char lower(char c)
 
 bool rp_name_fits(const char *pattern, const char *name)
 {
-    const char *after_star = NULL, *retry = NULL; /* where to go on if what follows fails */
+    const char *after_star = NULL, *retry = NULL; /* where to continue if the rest fails */
 
     for (;;) {
         if (*pattern == '*') {
@@ -114,7 +114,7 @@ void rp_name_pairs_init(struct rp_name_pairs *pairs, const char *name)
     }
 }
 
-/* By the last two letters of the pattern, which are more telling than "at" of "aten::". */
+/* Compares the last two letters of the pattern, which tell more than the "at" of "aten::". */
 bool rp_name_pairs_may_fit(const struct rp_name_pairs *pairs, const char *pattern)
 {
     size_t n = strlen(pattern);
@@ -148,7 +148,8 @@ static bool find_op(const char *op, enum rp_category *out)
     size_t n = strlen(op);
     char plain[MOST_NAME];
 
-    if (n > 1 && n < sizeof plain && op[n - 1] == '_') { /* in place: the same operator */
+    if (n > 1 && n < sizeof plain &&
+        op[n - 1] == '_') { /* an operator in place is the same operator */
         memcpy(plain, op, n - 1);
         plain[n - 1] = '\0';
         op = plain;

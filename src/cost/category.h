@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a piece of device work is for: its category, by the names of its operator and its kernel.
- * The operator decides where the table knows it, so that the kernel that changes the layout for a
- * convolution is convolution too; copies and collectives are always what their kernels say.
+ * Tells what a piece of device work is for: its category, from the names of its operator and its
+ * kernel. The operator decides if the table knows it, so that the kernel that changes the layout
+ * for a convolution is convolution too; copies and collectives are always what their kernels say.
  *
  * The table is categories.def; users extend it by a file (docs/definitions.md, "Categories"). One
  * line is a category and a pattern of whole names, of operators or kernels, in which * is any text
@@ -43,7 +43,7 @@ enum rp_category {
 };
 extern const char *const rp_category_names[RP_CATEGORIES];
 
-/* The category of that name; false: there is none. */
+/* Finds the category of that name; false if there is none. */
 bool rp_category_by_name(const char *name, size_t len, enum rp_category *out);
 
 struct rp_category_row {
@@ -51,43 +51,43 @@ struct rp_category_row {
     uint8_t category;
 };
 
-/* The user's rows, in the order of the file: they are tried before the built-in ones. */
+/* The user's rows, in the order of the file, which are tried before the built-in ones. */
 struct rp_category_table {
     struct rp_arena arena;
     RP_VEC(struct rp_category_row) rows;
 };
 
-/* Adds the rows of a file. A line that is none is RP_USAGE, with its number. */
+/* Adds the rows of a file. A malformed line is RP_USAGE, with its number. */
 enum rp_code rp_category_table_read(struct rp_category_table *table, const char *path,
                                     struct rp_err *err);
 enum rp_code rp_category_table_parse(struct rp_category_table *table, const char *path,
                                      const char *text, struct rp_err *err);
 void rp_category_table_release(struct rp_category_table *table);
 
-/* The category of a kernel that an operator launched. Either may be NULL: not known. Takes about a
-   microsecond, so decide once for two strings. `table` may be NULL. */
+/* Finds the category of a kernel that an operator launched. Either may be NULL if it is not known.
+   Takes about a microsecond, so it should be called once for two strings. `table` may be NULL. */
 enum rp_category rp_category_of(const struct rp_category_table *table, const char *op,
                                 const char *kernel);
 
-/* The steps of rp_category_of, for those who keep what was found (trace_categories.h): */
-/* a row of the user's table; false: there is none; */
+/* The steps of rp_category_of, for callers that keep results (trace_categories.h): */
+/* finds a row of the user's table; false if there is none; */
 bool rp_category_table_find(const struct rp_category_table *table, const char *op,
                             const char *kernel, enum rp_category *out);
-/* what is decided by the class of the kernel's name, before any built-in row; */
+/* whether the class of the kernel's name decides before any built-in row; */
 bool rp_category_is_by_class(enum rp_name_class name_class);
-/* the built-in row of an operator, else of a kernel; RP_CATEGORIES: there is none; */
+/* finds the built-in row of an operator or a kernel; RP_CATEGORIES if there is none; */
 enum rp_category rp_category_row_of(const char *name, bool is_op);
-/* what is decided by a class where there is no row. */
+/* the category of a class if there is no row. */
 enum rp_category rp_category_of_class(enum rp_name_class name_class);
 enum rp_name_class rp_name_class_of(const char *name);
 
-/* Whether the pattern fits the whole name: * is any text, letters match in either case. */
+/* Whether the pattern fits the whole name: * is any text, and letters match in either case. */
 bool rp_name_fits(const char *pattern, const char *name);
 
-/* The pairs of letters in a name, to skip most of the patterns that do not fit. */
+/* The pairs of letters in a name, by which most of the patterns that do not fit are skipped. */
 struct rp_name_pairs {
     uint64_t bits[16];
 };
 void rp_name_pairs_init(struct rp_name_pairs *pairs, const char *name);
-/* False: the pattern, or a part of a name, does not fit. */
+/* Returns false if the pattern, or a part of a name, cannot fit. */
 bool rp_name_pairs_may_fit(const struct rp_name_pairs *pairs, const char *pattern);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of devices, and finding a row by what a driver calls a device. */
+/* The table of devices; finds a row by what a driver calls a device. */
 #include "cost/devices.h"
 
 #include "base/decides.h"
@@ -116,7 +116,8 @@ double rp_device_matrix_peak(const struct rp_device_peaks *device, enum rp_numbe
     if (peak > 0)
         return peak;
     switch (type) {
-    case RP_NUMBER_BF16: /* no bf16 before Ampere: what the same products take in fp16 */
+    case RP_NUMBER_BF16: /* there is no bf16 before Ampere: the same products take as long as in
+                            fp16 */
         return device->matrix[RP_NUMBER_FP16] > 0 ? device->matrix[RP_NUMBER_FP16]
                                                   : device->vector32;
     case RP_NUMBER_FP16: /* TPUs */

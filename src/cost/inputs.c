@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans the four lists side by side. They come from files: what is not as expected is "not
- * recorded", and numbers are doubles, which cannot overflow.
+ * Scans the four lists side by side. They come from files: an unexpected value is "not recorded",
+ * and numbers are doubles, which cannot overflow.
  */
 #include "cost/inputs.h"
 
@@ -82,38 +82,39 @@ enum rp_number rp_number_of_code(int64_t code, float *size)
     return RP_NUMBER_NONE;
 }
 
-/* Parts of names of kernels, the most telling first: "s1688" is a product of tf32 where nothing
-   says another format; OpaqueType is what concatenation calls the type of its elements. */
+/* Looks for parts of names of kernels, the most telling first: "s1688" is a product of tf32 if
+   nothing tells another format; OpaqueType is what concatenation calls the type of its elements. */
 enum rp_number rp_number_of_kernel(const char *kernel, float *size)
 {
     static const struct {
         const char *part;
         uint8_t number;
         float size;
-    } signs[] = {{"e4m3", RP_NUMBER_FP8, 1},
-                 {"e5m2", RP_NUMBER_FP8, 1},
-                 {"fp8", RP_NUMBER_FP8, 1},
-                 {"bf16", RP_NUMBER_BF16, 2},
-                 {"BFloat16", RP_NUMBER_BF16, 2},
-                 {"fp16", RP_NUMBER_FP16, 2},
-                 {"f16", RP_NUMBER_FP16, 2},
-                 {"c10::Half", RP_NUMBER_FP16, 2},
-                 {"half", RP_NUMBER_FP16, 2},
-                 {"hgemm", RP_NUMBER_FP16, 2},
-                 {"h1688gemm", RP_NUMBER_FP16, 2},
-                 {"s16816gemm_f", RP_NUMBER_FP16, 2},
-                 {"tf32", RP_NUMBER_TF32, 4},
-                 {"s1688", RP_NUMBER_TF32, 4},
-                 {"OpaqueType<2u>", RP_NUMBER_NONE, 2},
-                 {"OpaqueType<4u>", RP_NUMBER_NONE, 4},
-                 {"OpaqueType<8u>", RP_NUMBER_NONE, 8},
-                 {"OpaqueType<1u>", RP_NUMBER_NONE, 1},
-                 {"d884gemm", RP_NUMBER_FP64, 8},
-                 {"f64", RP_NUMBER_FP64, 8},
-                 {"sgemm", RP_NUMBER_FP32, 4},
-                 {"f32", RP_NUMBER_FP32, 4},
-                 {"float", RP_NUMBER_FP32, 4}, /* a double beside it is a parameter */
-                 {"double", RP_NUMBER_FP64, 8}};
+    } signs[] = {
+        {"e4m3", RP_NUMBER_FP8, 1},
+        {"e5m2", RP_NUMBER_FP8, 1},
+        {"fp8", RP_NUMBER_FP8, 1},
+        {"bf16", RP_NUMBER_BF16, 2},
+        {"BFloat16", RP_NUMBER_BF16, 2},
+        {"fp16", RP_NUMBER_FP16, 2},
+        {"f16", RP_NUMBER_FP16, 2},
+        {"c10::Half", RP_NUMBER_FP16, 2},
+        {"half", RP_NUMBER_FP16, 2},
+        {"hgemm", RP_NUMBER_FP16, 2},
+        {"h1688gemm", RP_NUMBER_FP16, 2},
+        {"s16816gemm_f", RP_NUMBER_FP16, 2},
+        {"tf32", RP_NUMBER_TF32, 4},
+        {"s1688", RP_NUMBER_TF32, 4},
+        {"OpaqueType<2u>", RP_NUMBER_NONE, 2},
+        {"OpaqueType<4u>", RP_NUMBER_NONE, 4},
+        {"OpaqueType<8u>", RP_NUMBER_NONE, 8},
+        {"OpaqueType<1u>", RP_NUMBER_NONE, 1},
+        {"d884gemm", RP_NUMBER_FP64, 8},
+        {"f64", RP_NUMBER_FP64, 8},
+        {"sgemm", RP_NUMBER_FP32, 4},
+        {"f32", RP_NUMBER_FP32, 4},
+        {"float", RP_NUMBER_FP32, 4}, /* if there is a double beside it, that is a parameter */
+        {"double", RP_NUMBER_FP64, 8}};
     struct rp_name_pairs pairs;
     size_t i;
 
@@ -137,7 +138,7 @@ static const char *skip_space(const char *at)
     return at;
 }
 
-/* The next element of a list, `at` being behind '[' or an element; NULL: there is none. */
+/* Returns the next element of a list; `at` is behind '[' or an element. NULL at the end. */
 static const char *next_element(const char *at)
 {
     at = skip_space(at);
@@ -146,7 +147,7 @@ static const char *next_element(const char *at)
     return *at && *at != ']' ? at : NULL;
 }
 
-/* Behind the value that begins at `at`. */
+/* Returns the place behind the value that begins at `at`. */
 static const char *skip_value(const char *at)
 {
     int depth = 0;
@@ -174,7 +175,7 @@ static const char *skip_value(const char *at)
     return at;
 }
 
-/* Reads "[4, 8]" as dimensions; false: it is something else. */
+/* Reads "[4, 8]" as dimensions; false if it is something else. */
 static bool read_dims(const char *at, struct rp_input_tensor *t)
 {
     const char *next;
@@ -188,7 +189,8 @@ static bool read_dims(const char *at, struct rp_input_tensor *t)
 
         if (end == next || value < 0)
             return false;
-        if (t->ndims == RP_TENSOR_DIMS) { /* more than anybody uses: as one */
+        if (t->ndims ==
+            RP_TENSOR_DIMS) { /* further dimensions, which nobody uses, are combined into one */
             t->dim[RP_TENSOR_DIMS - 1] *= value;
         } else {
             t->dim[t->ndims++] = value;
@@ -222,7 +224,7 @@ static void apply_strides(const char *at, struct rp_input_tensor *t)
 
 /* One of the four lists while it is walked. */
 struct list_walk {
-    const char *at; /* the element; NULL: there is none */
+    const char *at; /* the element, or NULL */
 };
 
 static struct list_walk list_begin(const char *text)
@@ -246,7 +248,8 @@ static void list_next(struct list_walk *w)
 static void set_type(struct rp_input_tensor *t, const char *type, size_t len)
 {
     t->type = (uint8_t)rp_number_of_type(type, len, &t->size);
-    if (t->type == RP_NUMBER_FP4 && t->ndims) { /* two in a byte: the last dimension is halved */
+    if (t->type == RP_NUMBER_FP4 &&
+        t->ndims) { /* one byte holds two, so the last dimension is halved */
         t->dim[t->ndims - 1] *= 2;
         t->n *= 2;
         t->stored *= 2;
@@ -254,7 +257,7 @@ static void set_type(struct rp_input_tensor *t, const char *type, size_t len)
     }
 }
 
-/* A list of tensors: "[[4], [8, 2]]", or "[]" where it was too long to be recorded. */
+/* Reads a list of tensors: "[[4], [8, 2]]", or "[]" if it was too long to be recorded. */
 static enum rp_code read_list(struct rp_inputs *in, struct rp_input_value *v, const char *dims,
                               const char *strides, struct rp_err *err)
 {
@@ -273,7 +276,7 @@ static enum rp_code read_list(struct rp_inputs *in, struct rp_input_value *v, co
     return RP_OK;
 }
 
-/* The text of an element: what is in its quotes, or all of it. */
+/* Finds the text of an element: the text in its quotes, or all of it. */
 static void unquote(const char *at, const char **text, uint32_t *len)
 {
     const char *end = skip_value(at);
@@ -309,7 +312,7 @@ static enum rp_code read_value(struct rp_inputs *in, struct rp_input_value *v, c
         return RP_OK;
     if (type)
         set_type(&v->tensor, name, len);
-    /* "[]" is a number, or nothing, or a tensor of one element; the type tells */
+    /* "[]" is a number, nothing, or a tensor of one element, which the type tells */
     if (type ? v->tensor.size <= 0 : !v->tensor.ndims)
         v->tensor.known = false;
     apply_strides(strides, &v->tensor);
@@ -409,21 +412,21 @@ uint32_t rp_inputs_ints(const struct rp_inputs *in, uint32_t i, double *out, uin
 
 /* ------------------------------------------------------------------ batches of servers */
 
-/* Sums over the sequences of one part of the batch: of new tokens q, all tokens k, q * q, q * k. */
+/* Sums over the sequences of one part of the batch: new tokens q, all tokens k, q * q, q * k. */
 enum { SUM_Q, SUM_K, SUM_QQ, SUM_QK, SUMS };
 static const char *const sum_words[SUMS] = {"sq", "sk", "sqsq", "sqsk"};
 
-/* New token i of a sequence sees all tokens but those after it. */
+/* New token i of a sequence sees all tokens except those after it. */
 static void add_part(const double sum[SUMS], struct rp_batch *out)
 {
-    bool one_each = sum[SUM_QK] == sum[SUM_K]; /* decoding: nothing comes after it */
+    bool one_each = sum[SUM_QK] == sum[SUM_K]; /* in decoding, no token comes after the new one */
 
     out->tokens += sum[SUM_Q];
     out->keys += sum[SUM_K];
     out->pairs += sum[SUM_QK] - (one_each ? 0 : (sum[SUM_QQ] - sum[SUM_Q]) / 2);
 }
 
-/* vLLM: "sq10sk14sqsq58sqsk70". */
+/* Reads the form of vLLM: "sq10sk14sqsq58sqsk70". */
 static bool read_joined_sums(const char *at, double sum[SUMS])
 {
     char *end;
@@ -440,7 +443,7 @@ static bool read_joined_sums(const char *at, double sum[SUMS])
     return true;
 }
 
-/* The number of " key=12" in a name. */
+/* Reads the number of " key=12" in a name. */
 static bool read_keyed(const char *name, const char *prefix, const char *word, double *out)
 {
     size_t np = strlen(prefix), nw = strlen(word);
@@ -455,7 +458,8 @@ static bool read_keyed(const char *name, const char *prefix, const char *word, d
     return false;
 }
 
-/* SGLang: " c_sq=10 c_sk=14 c_sqsq=58 c_sqsk=70"; a batch of one part has its new tokens before. */
+/* Reads the form of SGLang: " c_sq=10 c_sk=14 c_sqsq=58 c_sqsk=70"; a batch of one part has its new
+   tokens before. */
 static bool read_keyed_sums(const char *name, const char *prefix, const char *tokens,
                             double sum[SUMS])
 {

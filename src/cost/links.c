@@ -23,8 +23,8 @@ static const struct rp_link ib_edr = {"InfiniBand EDR, four cards for eight devi
 static const struct {
     const char *word;              /* of a device's name */
     const struct rp_link *link;    /* between modules */
-    const struct rp_link *card;    /* where the name says PCIe; NULL: the same */
-    const struct rp_link *network; /* between nodes of modules; NULL: not known */
+    const struct rp_link *card;    /* if the name contains PCIe; NULL if it makes no difference */
+    const struct rp_link *network; /* between nodes of such modules; NULL if not known */
 } devices[] = {
     {"V100", &nvlink2, &pcie3, &ib_edr},
     {"A100", &nvlink3, &pcie4, &ib_hdr},
@@ -56,7 +56,7 @@ static const struct {
     {"5090", &pcie5, NULL, NULL},
 };
 
-/* Whether a text has a word, between what is neither a letter nor a digit. */
+/* Whether a text contains a word that is not part of a longer one. */
 static bool has_word(const char *text, const char *word)
 {
     size_t len = strlen(word);
@@ -73,7 +73,7 @@ static bool is_card(const char *device)
     return strstr(device, "PCIe") || strstr(device, "PCIE");
 }
 
-/* Of a device, in the table; SIZE_MAX: not there. */
+/* Returns the place of a device in the table, or SIZE_MAX. */
 static size_t place_of(const char *device)
 {
     for (size_t i = 0; device && i < sizeof devices / sizeof devices[0]; i++)

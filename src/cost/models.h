@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Models of operators: from the recorded inputs to FLOPs and bytes. models.def lists which operator
- * has which; a model is one function, and `arg` tells its operators apart. It sets flops, bytes,
- * type and on_matrix, and returns NULL, or why the operator cannot be modelled (a static text).
+ * Models of operators compute FLOPs and bytes from the recorded inputs. models.def lists which
+ * operator has which model; a model is one function, and `arg` distinguishes its operators. It sets
+ * flops, bytes, type and on_matrix, and returns NULL, or a static text that says why the operator
+ * cannot be modelled.
  */
 #include "base/decides.h"
 #include "cost/inputs.h"
@@ -14,13 +15,13 @@
 typedef const char *rp_cost_fn(const struct rp_inputs *in, int arg, struct rp_op_cost *out);
 
 struct rp_cost_model {
-    const char *pattern; /* of the operator's whole name, without a '_' at its end */
+    const char *pattern; /* a pattern of the operator's whole name, without a '_' at its end */
     rp_cost_fn *fn;
     int arg;
     bool claims;
 };
 
-/* The first row that fits, or NULL. */
+/* Returns the first row that fits, or NULL. */
 const struct rp_cost_model *rp_cost_model_of(const char *name);
 
 /* Why an operator is not modelled. */
@@ -41,10 +42,10 @@ enum rp_product_args { RP_PRODUCT_MM, RP_PRODUCT_ADDMM, RP_PRODUCT_BADDBMM, RP_P
 rp_cost_fn rp_model_product;   /* arg: enum rp_product_args */
 rp_cost_fn rp_model_scaled_mm; /* arg: 0 fp8 and fp4, 1 integers */
 rp_cost_fn rp_model_grouped_mm;
-rp_cost_fn rp_model_gemm; /* a product of two matrices somewhere in its inputs */
+rp_cost_fn rp_model_gemm; /* finds a product of two matrices in its inputs */
 rp_cost_fn
-    rp_model_experts; /* arg: index of the number of experts of a token, or -1; with a layer */
-#define RP_FIRST_LAYER  100 /* only one of the two is computed */
+    rp_model_experts; /* arg: index of the number of experts per token, or -1, and which layer */
+#define RP_FIRST_LAYER  100 /* added if only one of the two layers is computed */
 #define RP_SECOND_LAYER 200
 
 /* models_conv.c: arg: index into its table of signatures */
@@ -73,32 +74,32 @@ enum rp_attention_args {
 rp_cost_fn rp_model_attention;
 rp_cost_fn rp_model_served_attention;
 
-/* models_elements.c. arg: FLOPs of an element of the result, unless said otherwise. */
+/* models_elements.c. arg: FLOPs per element of the result, unless noted otherwise. */
 rp_cost_fn rp_model_elementwise;
-rp_cost_fn rp_model_comparison; /* results are of one byte */
+rp_cost_fn rp_model_comparison; /* results have one byte */
 rp_cost_fn rp_model_dropout;    /* with a mask of one byte */
 rp_cost_fn rp_model_fill;       /* only writes */
 rp_cost_fn rp_model_copy;
 rp_cost_fn rp_model_concat;
-rp_cost_fn rp_model_all_inputs; /* each tensor once, results among them */
+rp_cost_fn rp_model_all_inputs; /* each tensor is moved once, including results */
 rp_cost_fn rp_model_upsample;
-rp_cost_fn rp_model_foreach; /* arg: FLOPs; RP_ONLY_READS more: no result of its size */
+rp_cost_fn rp_model_foreach; /* arg: FLOPs; plus RP_ONLY_READS if there is no result of its size */
 rp_cost_fn rp_model_fused_optimizer;
-rp_cost_fn rp_model_cache;  /* of keys and values; arg: index of the places */
+rp_cost_fn rp_model_cache;  /* a cache of keys and values; arg: index of the places */
 rp_cost_fn rp_model_rotary; /* positions, queries, keys, width, cosines and sines */
 #define RP_INDEX_BYTES 8
 RP_FACT(RP_INDEX_BYTES, "bytes", "of an index: those of PyTorch are int64");
 #define RP_ONLY_READS 1000
 RP_FACT(RP_ONLY_READS, "FLOPs", "a flag in the argument of a model, above all numbers of FLOPs");
 
-/* models_triton.c: kernels that Inductor wrote. */
+/* models_triton.c: kernels written by Inductor. */
 rp_cost_fn rp_model_triton;
 
-/* models_reduce.c. arg: FLOPs of an element of the input, and flags. */
+/* models_reduce.c. arg: FLOPs per element of the input, and flags. */
 enum {
-    RP_REDUCE_INDEX = 100,      /* the result has indices too, of 8 bytes */
+    RP_REDUCE_INDEX = 100,      /* the result also has indices of 8 bytes */
     RP_REDUCE_INDEX_ONLY = 200, /* and nothing else */
-    RP_REDUCE_SECOND = 1000,    /* the dimensions are the third input, not the second */
+    RP_REDUCE_SECOND = 1000,    /* the dimensions are the third input instead of the second */
     RP_REDUCE_BACKWARD = 10000  /* of softmax */
 };
 rp_cost_fn rp_model_reduce;
@@ -128,8 +129,8 @@ enum rp_embedding_args {
 };
 rp_cost_fn rp_model_embedding;
 
-/* The format that products of such tensors are computed in: fp32 is tf32 where the kernel says so.
- */
+/* Returns the format in which products of such tensors are computed: tf32 for fp32 if the name of
+   the kernel tells so. */
 static inline uint8_t rp_product_type(const struct rp_inputs *in, const struct rp_input_tensor *t)
 {
     return t->type == RP_NUMBER_FP32 && in->hint == RP_NUMBER_TF32 ? RP_NUMBER_TF32 : t->type;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention: two products for each pair of a query and a key that it sees, and five in the backward
- * pass, of which one computes the scores again. Of sequences that are packed into one tensor, their
- * number and all tokens are known, and equal lengths are assumed. Queries, keys, values and result
- * move once, in the backward pass also their gradients.
+ * Attention computes two products for each pair of a query and a key that it sees, and five in the
+ * backward pass, one of which computes the scores again. For sequences packed into one tensor only
+ * their number and all tokens are known, and equal lengths are assumed. Queries, keys, values and
+ * result move once, in the backward pass also their gradients.
  */
 #include "cost/attention.h"
 #include "cost/models.h"
@@ -24,7 +24,7 @@ static double clamp(double x, double low, double high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* The sum of i + shift for i from 0 to n - 1, where each term is at least 0 and at most `most`. */
+/* Returns the sum of i + shift for i from 0 to n - 1, each term limited to 0 .. most. */
 static double clamped_sum(double n, double shift, double most)
 {
     double none = clamp(-shift, 0, n), full = n - clamp(most - shift, none, n);
@@ -110,7 +110,7 @@ static const char *shape_packed(const struct rp_inputs *in, const struct attenti
     if (s->longest >= 0 && (!rp_inputs_int(in, (uint32_t)s->longest, &most_q) ||
                             !rp_inputs_int(in, (uint32_t)s->longest + 1, &most_k)))
         most_q = most_k = 0;
-    if (s->paged) { /* what is in the cache before: by how much the longest are longer */
+    if (s->paged) { /* the longest keys exceed the longest queries by the part in the cache */
         if (most_q <= 1 || most_k < most_q)
             return RP_NO_LENGTHS;
         a->keys = a->queries + most_k - most_q;
@@ -150,8 +150,8 @@ const char *rp_model_attention(const struct rp_inputs *in, int arg, struct rp_op
     return missing;
 }
 
-/* Attention of servers: q [tokens, heads, width] at `arg`, then keys, new ones or the cache. How
-   long the sequences are, only the mark of the step says. */
+/* Attention of servers: q [tokens, heads, width] at `arg`, then keys, either new ones or the cache.
+   Only the mark of the step tells how long the sequences are. */
 const char *rp_model_served_attention(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     const struct rp_input_tensor *q = rp_inputs_tensor(in, (uint32_t)arg),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Convolutions: every output is a sum over the window and the channels of its group; positions of
- * the window outside the input count too, as they do everywhere else. A gradient costs as much as
+ * the window outside the input count, too, as everybody counts them. A gradient costs as much as
  * the forward pass.
  */
 #include "cost/models.h"
@@ -9,7 +9,7 @@
 #define SPATIAL 5
 RP_LIMIT(SPATIAL, "dimensions of a picture", "a convolution of more has no model");
 
-/* Where an operator has its arguments; -1: it has none. */
+/* Where an operator has its arguments; -1 if it lacks one. */
 static const struct conv_signature {
     int8_t bias, stride, padding, dilation, transposed, output_padding, groups;
     bool is_transposed;
@@ -29,12 +29,12 @@ static const struct conv_signature {
 struct conv_shape {
     uint32_t nspatial;
     double out[SPATIAL]; /* sizes of the result */
-    double window;       /* positions of the kernel */
+    double window;       /* number of positions of the kernel */
     double groups;
     bool transposed;
 };
 
-/* The value for a dimension: lists may have one for all. */
+/* Returns the value for a dimension: lists may have a single one for all. */
 static double of_dim(const double *list, uint32_t n, uint32_t i, double otherwise)
 {
     return n ? list[i < n ? i : n - 1] : otherwise;
@@ -45,7 +45,7 @@ static uint32_t get_list(const struct rp_inputs *in, int i, double *out)
     return i < 0 ? 0 : rp_inputs_ints(in, (uint32_t)i, out, SPATIAL);
 }
 
-/* The shape of the result, from those of x [n, c, …] and w [f, c / groups, …]. */
+/* Finds the shape of the result from those of x [n, c, …] and w [f, c / groups, …]. */
 static const char *shape_result(const struct rp_inputs *in, const struct conv_signature *s,
                                 const struct rp_input_tensor *x, const struct rp_input_tensor *w,
                                 struct conv_shape *c)
@@ -93,8 +93,8 @@ static double positions(const double *sizes, uint32_t n)
     return all;
 }
 
-/* FLOPs of one pass: each position of the side that the window is moved over meets all weights of
-   one of its channels. */
+/* Returns the FLOPs of one pass: each position of the side over which the window moves meets all
+   weights of one of its channels. */
 static double pass_flops(const struct conv_shape *c, const struct rp_input_tensor *x,
                          const struct rp_input_tensor *w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators that do the same to each element, and copies. A function of an element counts one FLOP,
- * however it is computed; comparisons and moves count as their rows in models.def say.
+ * Operators that do the same to each element, and copies. A function of an element counts as one
+ * FLOP, however it is computed; comparisons and moves count as their rows in models.def tell.
  */
 #include "cost/models.h"
 #include "facts/torch_names.h"
@@ -13,7 +13,7 @@ static bool is_float(const struct rp_input_tensor *t)
     return t->type != RP_NUMBER_INT && t->type != RP_NUMBER_INT8 && t->type != RP_NUMBER_NONE;
 }
 
-/* The wider of two formats, as PyTorch promotes them. */
+/* Takes the wider of two formats, as PyTorch promotes them. */
 static void promote(struct rp_input_tensor *to, const struct rp_input_tensor *t)
 {
     if (to->type == RP_NUMBER_NONE || (is_float(t) && !is_float(to)) ||
@@ -41,8 +41,8 @@ static void broadcast(struct rp_input_tensor *to, const struct rp_input_tensor *
     *to = all;
 }
 
-/* Operators of one operand and of two; a tensor among the later inputs is the place of the result,
-   as in torch.mul(a, b, out=c). */
+/* Operators with one operand and with two; a tensor among the later inputs is the place of the
+   result, as in torch.mul(a, b, out=c). */
 static const char *const unary[] = {
     "abs",      "ceil",     "cos",      "erf",         "exp",         "expm1",       "floor",
     "gelu",     "log",      "log1p",    "log2",        "mish",        "neg",         "relu",
@@ -97,7 +97,7 @@ static bool is_among(const char *name, size_t len, const char *const *names, siz
     return false;
 }
 
-/* How many of the first inputs are operands. */
+/* Returns how many of the first inputs are operands. */
 static uint32_t operands_of(const struct rp_inputs *in)
 {
     const char *name = in->name && rp_torch_op(in->name) != in->name ? rp_torch_op(in->name) : "";
@@ -112,7 +112,7 @@ static uint32_t operands_of(const struct rp_inputs *in)
     return n < in->count ? n : in->count;
 }
 
-/* The result of an element-wise operator, and the bytes of its inputs. */
+/* Finds the result of an element-wise operator, and the bytes of its inputs. */
 static const char *shape_result(const struct rp_inputs *in, struct rp_input_tensor *result,
                                 double *read)
 {
@@ -120,7 +120,8 @@ static const char *shape_result(const struct rp_inputs *in, struct rp_input_tens
 
     *result = (struct rp_input_tensor){.n = 1, .stored = 1};
     *read = 0;
-    for (pass = 0; pass < 2; pass++) /* tensors of no dimension only where nothing else decides */
+    for (pass = 0; pass < 2;
+         pass++) /* tensors without dimensions count only if nothing else decides */
         for (i = 0; i < operands; i++) {
             const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
@@ -214,7 +215,7 @@ const char *rp_model_copy(const struct rp_inputs *in, int arg, struct rp_op_cost
     return NULL;
 }
 
-/* Elements of a list, or of every list among the inputs. */
+/* Counts the elements of a list, or of every list among the inputs. */
 static double list_elements(const struct rp_inputs *in, uint32_t i)
 {
     double n = 0;

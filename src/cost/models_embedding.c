@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lookups, gather and scatter: what is looked up is read and written once, with its indices. */
+/* Lookups, gather and scatter: the elements looked up are read and written once, with their
+   indices. */
 #include "cost/models.h"
 
 /* Elements of a table's row. */
@@ -79,7 +80,7 @@ const char *rp_model_embedding(const struct rp_inputs *in, int arg, struct rp_op
             return RP_ODD_SHAPES;
         row = index->n * table->n / table->dim[(uint32_t)dim];
         return set_moved(table, index, row, row, 0, out);
-    case RP_EMBEDDING_GATHER: /* gather(x, dim, index): as many as indices */
+    case RP_EMBEDDING_GATHER: /* gather(x, dim, index): as many elements as indices */
         return set_moved(table, index, index->n, index->n, 0, out);
     case RP_EMBEDDING_SCATTER: /* scatter_add_(x, dim, index, from) */
         from = rp_inputs_tensor(in, 3);

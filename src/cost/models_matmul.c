@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products: 2 m n k, each matrix read once and the result written once. */
+/* Matrix products take 2 m n k; each matrix is read once and the result written once. */
 #include "cost/models.h"
 
 static const char *set_product(const struct rp_inputs *in, const struct rp_input_tensor *a,
@@ -15,7 +15,7 @@ static const char *set_product(const struct rp_inputs *in, const struct rp_input
     return NULL;
 }
 
-/* Dimensions before the last `skip`, multiplied; broadcast over those of another. */
+/* Multiplies the dimensions before the last `skip`, broadcast over those of another. */
 static double leading(const struct rp_input_tensor *t, uint32_t skip)
 {
     double n = 1;
@@ -39,7 +39,7 @@ static const char *model_matmul(const struct rp_inputs *in, const struct rp_inpu
     return set_product(in, a, b, ba > bb ? ba : bb, m, n, k, (double)a->size, out);
 }
 
-/* The tensor that is added, or a bias, unless it is multiplied by 0 (the number at `beta`). */
+/* Adds the tensor that is added, or a bias, unless it is multiplied by 0 (the number at `beta`). */
 static void add_term(const struct rp_inputs *in, uint32_t i, uint32_t beta, struct rp_op_cost *out)
 {
     const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
@@ -72,7 +72,7 @@ const char *rp_model_product(const struct rp_inputs *in, int arg, struct rp_op_c
     return missing;
 }
 
-/* The size of the format that an input names by its code, else `size`. */
+/* Returns the size of the format that an input names by its code, otherwise `size`. */
 static double coded_size(const struct rp_inputs *in, uint32_t i, double size)
 {
     double code;
@@ -84,7 +84,8 @@ static double coded_size(const struct rp_inputs *in, uint32_t i, double size)
     return found > 0 ? (double)found : size;
 }
 
-/* Of 8 bits and fewer: scales and the format of the result come with it, in two orders. */
+/* Products of 8 bits and fewer: scales and the format of the result come with them, in two
+   orders. */
 const char *rp_model_scaled_mm(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     const struct rp_input_tensor *a = rp_inputs_tensor(in, 0), *b = rp_inputs_tensor(in, 1);
@@ -118,7 +119,8 @@ const char *rp_model_grouped_mm(const struct rp_inputs *in, int arg, struct rp_o
     (void)arg;
     if (!a || !b)
         return RP_NO_SHAPES;
-    if (a->ndims == 2 && b->ndims == 3) { /* rows in groups; the weights of either orientation */
+    if (a->ndims == 2 &&
+        b->ndims == 3) { /* rows are in groups, and the weights have either orientation */
         k = a->dim[1];
         n = b->dim[1] == k ? b->dim[2] : b->dim[1];
         if (b->dim[1] != k && b->dim[2] != k)
@@ -133,7 +135,7 @@ const char *rp_model_grouped_mm(const struct rp_inputs *in, int arg, struct rp_o
         return model_matmul(in, a, b, out);
     if (a->ndims != 2 || b->ndims != 2)
         return RP_ODD_SHAPES;
-    /* the sum in groups: gradients of weights, a result for each group */
+    /* the sum is in groups: gradients of weights, with a result for each group */
     if (a->dim[1] == b->dim[0]) {
         m = a->dim[0];
         n = b->dim[1];
@@ -150,7 +152,7 @@ const char *rp_model_grouped_mm(const struct rp_inputs *in, int arg, struct rp_o
 
 /* ------------------------------------------------------------------ libraries */
 
-/* n of b as a weight [n, k], or as [k, n]; 0: they do not fit. */
+/* Finds n of b as a weight [n, k], or as [k, n]; 0 if they do not fit. */
 static double columns(const struct rp_input_tensor *b, double k)
 {
     if (rp_input_last(b, 0) == k)
@@ -158,7 +160,7 @@ static double columns(const struct rp_input_tensor *b, double k)
     return rp_input_last(b, 1) == k ? rp_input_last(b, 0) : 0;
 }
 
-/* Operators of libraries pass (a, b, …) or (out, a, b, …), and scales and a bias beside them. */
+/* Operators of libraries pass (a, b, …) or (out, a, b, …), with scales and a bias. */
 const char *rp_model_gemm(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     const struct rp_input_tensor *t[4];
@@ -179,7 +181,7 @@ const char *rp_model_gemm(const struct rp_inputs *in, int arg, struct rp_op_cost
     found = columns(t[1], rp_input_last(t[0], 0));
     if (found <= 0)
         return RP_ODD_SHAPES;
-    size = t[0]->size >= 2 ? (double)t[0]->size : 2; /* results of smaller formats are of 16 bits */
+    size = t[0]->size >= 2 ? (double)t[0]->size : 2; /* results of smaller formats have 16 bits */
     if (t[1]->ndims > 2)                             /* a batch of weights */
         return set_product(in, t[0], t[1], leading(t[1], 2), rp_input_last(t[0], 1), found,
                            rp_input_last(t[0], 0), size, out);
@@ -187,8 +189,8 @@ const char *rp_model_gemm(const struct rp_inputs *in, int arg, struct rp_op_cost
                        out);
 }
 
-/* The number of experts that a token uses: a number among the inputs, or the width of the tensor
-   [tokens, experts of a token]. */
+/* Finds the number of experts that a token uses: a number among the inputs, or the width of the
+   tensor [tokens, experts of a token]. */
 static double experts_of_token(const struct rp_inputs *in, int arg, double tokens, double experts)
 {
     double found;
@@ -228,7 +230,7 @@ const char *rp_model_experts(const struct rp_inputs *in, int arg, struct rp_op_c
         return RP_NO_ARGUMENTS;
     if (hidden->size <= 0 || w[0]->size <= 0)
         return RP_NO_TYPES;
-    pairs = hidden->dim[0] * each; /* of a token and an expert */
+    pairs = hidden->dim[0] * each; /* pairs of a token and an expert */
     used = pairs < w[0]->dim[0] ? pairs / w[0]->dim[0] : 1;
     out->bytes = 2 * rp_input_bytes(hidden);
     out->flops = 0;

@@ -2,8 +2,8 @@
 /*
  * Normalizations. Forward, an element takes part in two sums (of itself and of its square: four
  * operations with the subtraction, two for RMS), is multiplied by the inverse deviation, and by a
- * weight and added to a bias where these are given. Backward, the normalized element is computed
- * again, two sums, and the gradient from them.
+ * weight and added to a bias if these are given. Backward, the normalized element is computed
+ * again, then two sums, and the gradient from them.
  */
 #include "cost/models.h"
 
@@ -11,7 +11,8 @@
 
 enum { FORWARD = 5, FORWARD_RMS = 3, FORWARD_FIXED = 2, BACKWARD = 10, BACKWARD_RMS = 7 };
 
-/* Tensors beside x: weights, biases, statistics. Their number, bytes and the size of the first. */
+/* Finds the tensors beside x: weights, biases, statistics. Sets their number, their bytes and the
+   size of the first. */
 static uint32_t small_tensors(const struct rp_inputs *in, uint32_t from,
                               const struct rp_input_tensor *x, double *bytes)
 {
@@ -54,7 +55,7 @@ static const char *model_library(const struct rp_inputs *in, struct rp_op_cost *
         bytes += rp_input_bytes(t);
         large += t->n == x->n;
     }
-    /* one alone is normalized into another; two of "fused_add" are both read and written */
+    /* one alone is normalized into another; both of the two of "fused_add" are read and written */
     if (large == 1)
         bytes += x->n * (double)x->size;
     else if (large == 2 && strstr(in->name, "add"))
@@ -93,7 +94,7 @@ const char *rp_model_norm(const struct rp_inputs *in, int arg, struct rp_op_cost
     return NULL;
 }
 
-/* The flags of wanted gradients: the last list of three (RMS: two). */
+/* Reads the flags of wanted gradients: the last list of three (two for RMS). */
 static void read_mask(const struct rp_inputs *in, bool *weight, bool *bias)
 {
     double mask[3];
@@ -123,7 +124,7 @@ const char *rp_model_norm_backward(const struct rp_inputs *in, int arg, struct r
     if (g->size <= 0 || x->size <= 0)
         return RP_NO_TYPES;
     small_tensors(in, 2, x, &others);
-    for (i = in->count; i-- > 2;) /* the weights are the last but one or two small tensors */
+    for (i = in->count; i-- > 2;) /* the weights are the largest of the small tensors */
         if (rp_inputs_tensor(in, i) && in->at[i].tensor.n < x->n && in->at[i].tensor.n > channels)
             channels = in->at[i].tensor.n;
     read_mask(in, &weight, &bias);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions, softmax, losses, pooling: the input is read once, the smaller result written. */
+/* Reductions, softmax, losses and pooling: the input is read once, and the smaller result
+   written. */
 #include "cost/models.h"
 
 static const char *need_input(const struct rp_inputs *in, uint32_t i,
@@ -11,7 +12,8 @@ static const char *need_input(const struct rp_inputs *in, uint32_t i,
     return (*x)->size > 0 ? NULL : RP_NO_TYPES;
 }
 
-/* Elements that are left when the dimensions in the list are reduced; an empty list is all. */
+/* Counts the elements that are left when the dimensions in the list are reduced; an empty list
+   stands for all. */
 static double kept_elements(const struct rp_input_tensor *x, const double *dims, uint32_t n)
 {
     bool reduced[RP_TENSOR_DIMS] = {false};
@@ -174,7 +176,7 @@ static const char *shape_pool(const struct rp_inputs *in, const struct rp_input_
     for (i = 0; i < spatial; i++) {
         double size = rp_input_last(x, spatial - 1 - i), step, out;
 
-        if (arg == RP_POOL_ADAPTIVE) { /* its first list is the size of the result */
+        if (arg == RP_POOL_ADAPTIVE) { /* the first list is the size of the result */
             *places *= kernel[i];
             *window *= kernel[i] > 0 ? size / kernel[i] : 1;
             continue;

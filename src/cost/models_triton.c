@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that Inductor wrote, by the record of their launch: all tensors, results among them, and
- * the number of elements at the end. Each tensor moves once, but no more of it than there are
- * elements: a table that is looked up in is larger. FLOPs are those of the operators in the name.
+ * Kernels written by Inductor, modelled from the record of their launch: all tensors, including
+ * results, and the number of elements at the end. Each tensor moves once, but no more of it than
+ * there are elements, because a table used for lookups is larger. FLOPs are those of the operators
+ * in the name.
  */
 #include "cost/models.h"
 
@@ -59,7 +60,8 @@ static const struct {
              {"cumsum", 1},
              {"nll_loss_forward", 1}};
 
-/* FLOPs of an element: of the words after "fused_", each taken once, the longest first. */
+/* Counts the FLOPs of an element from the words after "fused_", each taken once, the longest
+   first. */
 static int name_flops(const char *name)
 {
     const char *at = strstr(name, "fused_");
@@ -87,8 +89,9 @@ RP_DECISION(
     "loops of more elements are other arguments: a part of a split is at most doubled by rounding it up",
     "cost/elements");
 
-/* Elements of its loops: the product of the numbers after the last tensor, xnumel, ynumel, rnumel.
-   0: not recorded, or they are other arguments: what a loop computes is read or written. */
+/* Counts the elements of its loops: the product of the numbers after the last tensor, xnumel,
+   ynumel, rnumel. If they are 0, not recorded, or other arguments, the elements read or written
+   count. */
 static double loop_elements(const struct rp_inputs *in, double largest, double *outer)
 {
     double n = 1, value;
@@ -118,8 +121,8 @@ static double largest_tensor(const struct rp_inputs *in)
     return most;
 }
 
-/* Results come last. If the last tensor has not the size of one, the kernel writes into its first.
- */
+/* Results come last. If the last tensor does not have the size of a result, the kernel writes into
+   its first tensor. */
 static bool works_in_place(const struct rp_inputs *in, double n, double outer)
 {
     const struct rp_input_tensor *last = NULL;

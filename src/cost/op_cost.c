@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Costs by operator. A name is looked up in the table of models once; the same name with the same
- * inputs is computed once. Both are found by the ids of their texts, so that an event costs a few
- * lookups.
+ * inputs is computed once. Both are looked up by the ids of their texts, so that an event costs a
+ * few lookups.
  */
 #include "cost/op_cost.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NAME 256 /* of an operator that is looked up without its last '_' */
+#define MOST_NAME 256 /* the longest name of an operator that is looked up without its last '_' */
 
 const char *rp_model_none(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
@@ -31,7 +31,7 @@ static const struct rp_cost_model models[] = {
 #include "cost/models.def"
 };
 
-/* Operators of category "elementwise" that have no row. */
+/* The model of operators of category "elementwise" that have no row. */
 static const struct rp_cost_model each_element = {"", rp_model_elementwise, 1, false};
 
 const struct rp_cost_model *rp_cost_model_of(const char *name)
@@ -40,7 +40,8 @@ const struct rp_cost_model *rp_cost_model_of(const char *name)
     struct rp_name_pairs pairs;
     char plain[MOST_NAME];
 
-    if (n > 1 && n < sizeof plain && name[n - 1] == '_') { /* in place: the same operator */
+    if (n > 1 && n < sizeof plain &&
+        name[n - 1] == '_') { /* an operator in place is the same operator */
         memcpy(plain, name, n - 1);
         plain[n - 1] = '\0';
         name = plain;
@@ -62,7 +63,7 @@ static struct rp_op_cost unknown_cost(const char *missing)
     return (struct rp_op_cost){.flops = NAN, .bytes = NAN, .missing = missing};
 }
 
-/* Formats that were not recorded, or not of lists, from the kernel. */
+/* Takes formats that were not recorded, or not those of lists, from the kernel's name. */
 static void apply_hint(struct rp_inputs *in, enum rp_number hint, float size)
 {
     uint32_t i;
@@ -85,7 +86,7 @@ static void run_model(const struct rp_cost_model *model, const struct rp_inputs 
     struct rp_op_cost cost = {.claims = model->claims};
 
     cost.missing = model->fn(in, model->arg, &cost);
-    /* an operator of nothing, or of more than anything can be */
+    /* an operator that does nothing, or more than is possible */
     if (!cost.missing &&
         !(cost.flops >= 0 && cost.bytes >= 0 && cost.flops < MOST_WORK && cost.bytes < MOST_WORK))
         cost.missing = RP_ODD_SHAPES;
@@ -127,7 +128,7 @@ enum rp_code rp_cost_of_texts(const char *name, const char *dims, const char *st
 
 struct rp_batch_mark {
     int64_t begin_ns, end_ns;
-    int64_t until_ns; /* the last end of this mark and those before */
+    int64_t until_ns; /* the last end of this mark and those before it */
     struct rp_batch batch;
 };
 
@@ -167,7 +168,7 @@ void rp_op_costs_release(struct rp_op_costs *c)
     rp_vec_release(&c->batches);
 }
 
-/* The model of a name, or NULL. */
+/* Finds the model of a name, or NULL. */
 static enum rp_code find_model(struct rp_op_costs *c, rp_str name, const struct rp_cost_model **out,
                                struct rp_err *err)
 {
@@ -180,7 +181,7 @@ static enum rp_code find_model(struct rp_op_costs *c, rp_str name, const struct 
     return RP_OK;
 }
 
-/* The format that a kernel's name tells: number and size, packed. */
+/* Finds the format that a kernel's name tells: number and size, packed. */
 static enum rp_code find_hint(struct rp_op_costs *c, rp_str kernel, enum rp_number *hint,
                               float *size, struct rp_err *err)
 {
@@ -205,12 +206,12 @@ static rp_str text_of(const struct rp_arg_key *key, rp_event e)
 
 /* ------------------------------------------------------------------ batches of servers */
 
-/* Marks with the lengths of sequences are often not the marks of steps but inside or around them.
- */
+/* Marks with the lengths of sequences are often inside or around the marks of steps. */
 static enum rp_code add_named_batches(struct rp_op_costs *c, struct rp_err *err)
 {
     const struct rp_trace *t = c->trace;
-    struct rp_map batch_of; /* name -> index + 1 into c->batches of the first; 0: no lengths */
+    struct rp_map batch_of; /* from name to the index + 1 in c->batches of the first; 0 if it has no
+                               lengths */
     enum rp_code code = RP_OK;
     rp_event e;
 
@@ -239,7 +240,7 @@ static enum rp_code add_named_batches(struct rp_op_costs *c, struct rp_err *err)
 
 RP_ORDER(by_begin, struct rp_batch_mark, RP_UP(begin_ns), RP_UP(end_ns))
 
-/* In the order of their begins, so that those around a time are found without reading all. */
+/* Sorts them by their begins, so that those around a time are found without reading all. */
 static enum rp_code read_batches(struct rp_op_costs *c, struct rp_err *err)
 {
     const struct rp_trace *t = c->trace;
@@ -267,7 +268,7 @@ static enum rp_code read_batches(struct rp_op_costs *c, struct rp_err *err)
     return RP_OK;
 }
 
-/* Lengths are worth more than a number of requests, and a shorter mark more than one around it. */
+/* Lengths tell more than a number of requests, and a shorter mark more than one around it. */
 static bool tells_more(const struct rp_batch_mark *a, const struct rp_batch_mark *b)
 {
     if ((a->batch.tokens > 0) != (b->batch.tokens > 0))
@@ -275,8 +276,8 @@ static bool tells_more(const struct rp_batch_mark *a, const struct rp_batch_mark
     return a->end_ns - a->begin_ns < b->end_ns - b->begin_ns;
 }
 
-/* When an operator was called; of one that is known from the capture of a graph, when the graph was
-   launched (trace/graft.h). */
+/* Returns when an operator was called; for one that is known from the capture of a graph, when the
+   graph was launched (trace/graft.h). */
 static int64_t called_ns(const struct rp_trace *t, rp_event op)
 {
     int left = RP_ANCESTORS_MAX;
@@ -287,7 +288,8 @@ static int64_t called_ns(const struct rp_trace *t, rp_event op)
     return t->ev.ts_ns[op];
 }
 
-/* The index in c->batches of the batch that an operator is computed for; RP_NONE: not known. */
+/* Finds the index in c->batches of the batch for which an operator is computed; RP_NONE if not
+   known. */
 static enum rp_code find_batch(struct rp_op_costs *c, rp_event op, uint32_t *out,
                                struct rp_err *err)
 {

@@ -17,7 +17,7 @@ void rp_trace_categories_release(struct rp_trace_categories *c)
     rp_map_release(&c->kernels);
 }
 
-/* RP_CATEGORIES: there is no row for it. */
+/* Returns RP_CATEGORIES if there is no row for it. */
 static enum rp_code row_of(struct rp_trace_categories *c, rp_str name, bool is_op, uint32_t *row,
                            struct rp_err *err)
 {
@@ -47,7 +47,7 @@ static enum rp_code decide(struct rp_trace_categories *c, rp_str op, rp_str kern
         RP_TRY(row_of(c, op, true, found, err));
     if (*found == RP_CATEGORIES)
         RP_TRY(row_of(c, kernel, false, found, err));
-    if (*found == RP_CATEGORIES) /* an operator need not be the name of an event */
+    if (*found == RP_CATEGORIES) /* the name of an operator need not be that of an event */
         *found = class == RP_NAME_NONE && op
                      ? rp_category_of_class(rp_name_class_of(rp_trace_str(t, op)))
                      : rp_category_of_class(class);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From digests to slots. Their heads say of which runs and shards they are; then each run gets its
- * place in the order of the inputs, and the sources of a run keep theirs in it, so that the answer
- * is that of the traces, in whatever order the digests come. A rank that is in several digests of
- * its run counts once.
+ * Turns digests into slots. Their heads say which runs and shards they hold. Each run then gets its
+ * place in the order of the inputs, and the sources of a run keep their places in it, so that the
+ * answer is that of the traces, in whatever order the digests come. A rank that is in several
+ * digests of its run counts once.
  */
 #include "base/decides.h"
 #include "base/order.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sources of runs that arrived: after those of the dataset itself. */
+/* The number of a source of a run that arrived; it is after those of the dataset itself. */
 #define BASE_OF(source, run) (((uint64_t)(source) + 1) << 44 | (uint64_t)(run) << 32)
 #define RUNS_MOST            4096
 RP_LIMIT(RUNS_MOST, "runs", "a digest with more is refused");
@@ -65,7 +65,8 @@ static bool same_text(const char *a, const char *b)
     return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* An answer from digests that were read in another way would be another answer. */
+/* Refuses digests that were made with other settings for reading, because the answer would be
+   another one. */
 static enum rp_code check_reading(const struct rp_rank_query *q, const struct rp_arrival *arrival,
                                   const struct rp_digest_head *ours, struct rp_err *err)
 {
@@ -156,7 +157,7 @@ static enum rp_code know_runs(struct rp_rank_query *q, struct rp_arrival *arriva
     return q->dataset->trust ? note_unread(q, arrival, err) : RP_OK;
 }
 
-/* "shards 2, 5 of 8 are missing" */
+/* Notes that "shards 2, 5 of 8 are missing". */
 static enum rp_code note_missing(struct rp_rank_query *q, const struct rp_known_run *known,
                                  struct rp_err *err)
 {
@@ -181,7 +182,7 @@ static enum rp_code note_missing(struct rp_rank_query *q, const struct rp_known_
     return rp_trust_note(q->dataset->trust, "missing_shards", true, (int64_t)missing, text, err);
 }
 
-/* How many inputs of the dataset itself came in an arrival. */
+/* Counts the inputs of the dataset itself that came in an arrival. */
 static size_t digests_of(const struct rp_rank_query *q, const struct rp_arrival *arrival)
 {
     if (!arrival->checked)
@@ -189,8 +190,8 @@ static size_t digests_of(const struct rp_rank_query *q, const struct rp_arrival 
     return q->known.at[arrival->known[0]].base ? 0 : arrival->reader.head.runs[0].ndigests;
 }
 
-/* What the inputs of the answer are: those that the digests were made from, and those that other
-   processes have beside ours. */
+/* Counts the inputs of the answer: those from which the digests were made, and those that only
+   other processes have. */
 static void count_inputs(struct rp_rank_query *q)
 {
     struct rp_trust_log *log = q->dataset->trust;
@@ -221,7 +222,7 @@ static void count_inputs(struct rp_rank_query *q)
 
 /* ------------------------------------------------------------------ the ranks */
 
-/* The options of the question, to be given to `digest`. */
+/* Writes the options of the question as they are given to `digest`. */
 static void write_options(const struct rp_settings *settings, char *out, size_t size)
 {
     size_t i, used = 0;
@@ -327,7 +328,7 @@ static int by_place(const void *pa, const void *pb)
     return (a->in_source > b->in_source) - (a->in_source < b->in_source);
 }
 
-/* Slots that are there twice, and recordings of captures where there are ranks, are dropped. */
+/* Drops slots that are there twice, and recordings of captures if there are ranks. */
 static void drop_slots(struct rp_rank_query *q)
 {
     const struct rp_rank_slot *last = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Choosing is a few sorts of the ranks whose bulk is kept: a few dozen while ranks arrive, all of
- * them once in the end.
+ * Chooses by a few sorts of the ranks whose bulk is kept: a few dozen while ranks arrive, and all
+ * of them once at the end.
  */
 #include "dataset/bulk.h"
 
@@ -44,7 +44,7 @@ struct rp_rank_traits rp_bulk_traits(const struct rp_digest *digest, const struc
 static struct candidate candidate_of(const struct rp_rank_traits *traits, size_t source,
                                      uint32_t in_source, size_t at)
 {
-    /* files without a number are told apart by their places */
+    /* files without a number are distinguished by their places */
     uint64_t number = traits->rank >= 0 ? (uint64_t)traits->rank : (uint64_t)source;
 
     return (struct candidate){.traits = *traits,
@@ -101,7 +101,7 @@ static bool is_too_much(const struct rp_rank_query *q, uint64_t more)
     return atomic_load(q->bulk_events) + more > events_most(q);
 }
 
-/* The kept ranks as candidates, and one more; the caller frees them. */
+/* Lists the kept ranks and one more as candidates; the caller frees them. */
 static struct candidate *list_kept(const struct rp_rank_query *q, const struct rp_rank_part *more)
 {
     struct candidate *list = malloc((q->bulky.n + 2) * sizeof *list);
@@ -117,8 +117,8 @@ static struct candidate *list_kept(const struct rp_rank_query *q, const struct r
     return list;
 }
 
-/* Ranks that have equal parts share them: all lose theirs at once, and the next equal one brings it
-   again. */
+/* Ranks that have equal parts share them, so all lose theirs at once, and the next equal one brings
+   it again. */
 static enum rp_code drop_bulk(struct rp_rank_query *q, struct rp_rank_slot *slot,
                               struct rp_err *err)
 {
@@ -136,7 +136,7 @@ static enum rp_code drop_bulk(struct rp_rank_query *q, struct rp_rank_slot *slot
     return code;
 }
 
-/* Frees what is not among the chosen. */
+/* Frees the bulk of ranks that were not chosen. */
 static enum rp_code leave_chosen(struct rp_rank_query *q, struct rp_err *err)
 {
     size_t i, n = q->bulky.n, kept = 0;
@@ -223,7 +223,8 @@ enum rp_code rp_bulk_keep(struct rp_rank_query *q, struct rp_rank_slot *slot, st
 
 /* ------------------------------------------------------------------ in the end */
 
-/* Ranks that have or had a bulk, of equal ones the first; false: all can be kept. */
+/* Lists ranks that have or had a bulk, of equal ones only the first; returns false if all can be
+   kept. */
 static bool list_ranks(const struct rp_rank_query *q, const struct rp_ranks *ranks,
                        struct candidate *list, size_t *n)
 {
@@ -259,8 +260,8 @@ static uint64_t events_of(const struct rp_rank_query *q, const struct rp_ranks *
     return sum;
 }
 
-/* Of each rank that was not chosen, which chosen one stands for it: one of its kind that is not
-   extreme, in turn; else any of its kind; else the first. */
+/* Finds for each rank that was not chosen the chosen one that stands for it: in turn, one of its
+   kind that is not extreme; otherwise any of its kind; otherwise the first. */
 static void weigh(const struct rp_ranks *ranks, const struct candidate *chosen, size_t n,
                   uint32_t *weights)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sources are read by the context's pool. Of few inputs, what is no capture is kept for the job of
- * its rank; of many, it is read again, so that no more traces are in memory than captures.
+ * The context's pool reads the sources. If there are few inputs, those that are not captures are
+ * kept for the job of their rank; otherwise they are read again, so that only captures stay in
+ * memory.
  */
 #include "dataset/captures.h"
 #include "base/text.h"
@@ -19,11 +20,11 @@ RP_LIMIT(EVENTS_MAX, "events",
 
 struct capture_search {
     const struct rp_dataset *dataset;
-    struct rp_dataset quiet; /* the same, without progress: only the calling thread reports it */
+    struct rp_dataset quiet; /* the same without progress, which only the calling thread reports */
     pthread_t caller;
     struct rp_capture_files *files;
     bool few;
-    _Atomic uint64_t events; /* of the captures so far */
+    _Atomic uint64_t events; /* the events of the captures so far */
 };
 
 bool rp_is_named_capture(const char *name)
@@ -39,7 +40,7 @@ bool rp_is_named_capture(const char *name)
     return strcasestr(slash && *slash == '/' ? slash + 1 : name, "capture") != NULL;
 }
 
-/* A pipe gives its content once. */
+/* Whether it can be read again: a pipe gives its content only once. */
 static bool can_read_again(const struct rp_source *source)
 {
     struct stat s;
@@ -76,7 +77,8 @@ static enum rp_code read_candidate(void *user, size_t i, struct rp_err *err)
         if (code == RP_OK)
             code = rp_captures_init(&r->captures, r->import.trace, err);
         r->capture = code == RP_OK && rp_is_capture_file(name, &r->captures);
-        code = code == RP_NOMEM ? code : RP_OK; /* what is damaged is reported in its turn */
+        code =
+            code == RP_NOMEM ? code : RP_OK; /* a damaged source is reported when its turn comes */
     }
     full = r->capture && !s->few &&
            atomic_fetch_add(&s->events, r->import.trace->ev.n) > EVENTS_MAX; /* it does not fit */
@@ -142,7 +144,7 @@ bool rp_capture_files_take(struct rp_capture_files *files, size_t source, struct
 
 struct capture_list {
     RP_VEC(const struct rp_captures *) at;
-    RP_VEC(size_t) source; /* of each; SIZE_MAX: the trace itself */
+    RP_VEC(size_t) source; /* the source of each; SIZE_MAX for the trace itself */
 };
 
 static enum rp_code list_captures(const struct rp_capture_files *files, const uint8_t *run_of,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims are sorted by the number they state, so those of one number are neighbours. Two of them
- * are the same recording where their clocks have the same base and their times overlap, because a
- * process has one profiler; where the base is not known, they must begin alike. Of two different
- * ones the one that fits the first rank of the run is taken. If all files state one number they
- * are no run at all, and related.c says so.
+ * Claims are sorted by the number they state, so those with the same number are neighbours. Two of
+ * them are the same recording if their clocks have the same base and their times overlap, because a
+ * process has one profiler; if the base is not known, they must begin alike. Of two different
+ * recordings, the one that fits the first rank of the run is taken. If all files state the same
+ * number, they are not a run at all, and related.c says so.
  */
 #include "dataset/claims.h"
 
@@ -22,7 +22,7 @@ RP_DECISION(
     "dataset/empty_and_cut_traces_are_set_aside");
 
 struct place {
-    int32_t stated; /* number in the file, else in its name, else RP_NO_RANK */
+    int32_t stated; /* the number in the file, otherwise that in its name, otherwise RP_NO_RANK */
     int64_t begin_ns;
     size_t claim;
 };
@@ -40,7 +40,7 @@ static bool is_empty(const struct rp_digest *d)
     return !d->nevents || (!d->totals.span_begin_ns && !d->totals.span_end_ns);
 }
 
-/* Without times (sums by scope, as of Proton) nothing tells that two are one. */
+/* Without times (sums by scope, as in Proton) nothing can tell that two are the same recording. */
 static bool is_same_recording(const struct rp_digest *a, const struct rp_digest *b)
 {
     const struct rp_totals *x = &a->totals, *y = &b->totals;
@@ -57,8 +57,8 @@ static bool is_same_recording(const struct rp_digest *a, const struct rp_digest 
            rp_ns_common(x->span_begin_ns, x->span_end_ns, y->span_begin_ns, y->span_end_ns) > 0;
 }
 
-/* Of two files of one recording: the whole one, the longer one, the shorter name ("rank1.json",
-   not "copy of rank1.json"), the first. */
+/* Of two files of one recording, the better one is the whole one, then the longer one, then the one
+   with the shorter name ("rank1.json", not "copy of rank1.json"), then the first. */
 static bool is_better_copy(const struct rp_digest *a, const struct rp_digest *b)
 {
     bool cut[2] = {digest_is_cut(a), digest_is_cut(b)};
@@ -97,7 +97,7 @@ static void lose(struct rp_claim *claims, size_t loser, size_t winner, enum rp_v
     claims[loser].instead = winner;
 }
 
-/* Follows to the claim that was taken in the end. */
+/* Follows `instead` to the claim that was finally taken. */
 static void settle_instead(struct rp_claim *claims, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -111,7 +111,7 @@ static void settle_instead(struct rp_claim *claims, size_t n)
     }
 }
 
-/* Traces without an event, where others have some. */
+/* Sets aside traces without an event if others have some. */
 static void set_aside_empty(struct rp_claim *claims, size_t n)
 {
     size_t i, k, full = 0;
@@ -130,7 +130,7 @@ static void set_aside_empty(struct rp_claim *claims, size_t n)
     }
 }
 
-/* The copies among places of one number. */
+/* Finds the copies among places of one number. */
 static void find_copies(struct rp_claim *claims, const struct place *at, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -151,7 +151,7 @@ static void find_copies(struct rp_claim *claims, const struct place *at, size_t 
     }
 }
 
-/* Of different recordings with one number, the one that fits the reference. */
+/* Of different recordings with one number, keeps the one that fits the reference. */
 static void find_clashes(struct rp_claim *claims, const struct place *at, size_t n,
                          const struct rp_claim *reference)
 {
@@ -174,7 +174,7 @@ static void find_clashes(struct rp_claim *claims, const struct place *at, size_t
     }
 }
 
-/* How many places from here on have one number. */
+/* Counts the places from here on that have the same number. */
 static size_t same_number(const struct place *at, size_t n)
 {
     size_t i = 1;
@@ -184,8 +184,8 @@ static size_t same_number(const struct place *at, size_t n)
     return i;
 }
 
-/* The first claim whose number no other has, or else the first with a number; NULL: all that have
-   one state the same, so there is nothing to choose. */
+/* Returns the first claim whose number no other has, otherwise the first with a number; NULL if all
+   numbers are the same, so that there is nothing to choose. */
 static const struct rp_claim *reference_of(const struct rp_claim *claims, const struct place *at,
                                            size_t n)
 {
@@ -213,7 +213,7 @@ static const struct rp_claim *reference_of(const struct rp_claim *claims, const 
 
 RP_ORDER(by_size, uint32_t, RP_COMPARE(*a, *b))
 
-/* Cut ranks beside whole ones, unless almost nothing is missing. */
+/* Sets aside cut ranks beside whole ones, unless almost nothing is missing. */
 static enum rp_code set_aside_cut(struct rp_claim *claims, size_t n, struct rp_err *err)
 {
     uint32_t *sizes = malloc((n + 1) * sizeof *sizes), median;

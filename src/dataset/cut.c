@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which events belong to a part of a trace: what questions with --step or --window look at
- * (facts/work/work.h), and what is needed to understand it: the calls that launched its device
- * work, and all spans around anything that is kept.
+ * Decides which events belong to a part of a trace: those that questions with --step or --window
+ * look at (facts/work/work.h), and those needed to understand them: the calls that launched their
+ * device work, and all spans around anything that is kept.
  *
  *     host    [ loop                                        ]   kept: it is around steps 3 and 4
  *              [step 2 ][step 3 ][step 4 ][step 5 ]
@@ -100,13 +100,13 @@ struct cutting {
     const struct rp_trace_cut *cut;
     const struct rp_trace *t;
     struct rp_scope scope;
-    uint32_t first, nsteps; /* of the steps of the part */
+    uint32_t first, nsteps; /* the steps of the part */
     uint8_t *events, *flows, *samples;
     struct rp_interval *busy; /* by track: from the first to the last device work that is kept */
     struct rp_err *err;
 };
 
-/* The scope of all steps that are wanted. */
+/* Finds the scope of all steps that are wanted. */
 static enum rp_code find_steps(struct cutting *c, const char *name)
 {
     const struct rp_trace *t = c->t;
@@ -142,7 +142,7 @@ static enum rp_code find_scope(struct cutting *c, const char *name)
     return c->cut->has_steps ? find_steps(c, name) : RP_OK;
 }
 
-/* The host's part of a launch: every call and operator of the link. */
+/* Keeps the host's part of a launch: every call and operator of the link. */
 static void keep_launch(struct cutting *c, rp_event e)
 {
     const struct rp_trace *t = c->t;
@@ -173,8 +173,8 @@ static enum rp_code keep_device_work(struct cutting *c)
     return code;
 }
 
-/* Whether an event that is not device work with a launch is in the scope. On a stream there are
-   also ranges and waits: those beside the work that is kept. */
+/* Whether an event that is not device work with a launch is in the scope. A stream also has ranges
+   and waits, which are in it if they are beside work that is kept. */
 static bool is_in_scope(const struct cutting *c, rp_event e)
 {
     const struct rp_trace *t = c->t;
@@ -228,7 +228,7 @@ static enum rp_code select_events(struct cutting *c)
 
 /* ------------------------------------------------------------------ the part */
 
-/* When the first event that is kept starts, as in struct rp_totals, or the first sample is. */
+/* Returns when the first event or sample that is kept starts, as in struct rp_totals. */
 static int64_t first_kept_ns(const struct cutting *c)
 {
     int64_t first = INT64_MAX;

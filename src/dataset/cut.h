@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/*
- * A part of a trace: some of its steps or a window, and some kinds of events.
- */
+/* Makes a part of a trace: some of its steps or a window, and some kinds of events. */
 #include "base/limits.h"
 #include "result/settings.h"
 #include "trace/trace.h"
 
-/* For the option table of `convert`. */
+/* These rows are for the option table of `convert`. */
 #define RP_CUT_OPTIONS                                                                          \
     {"ranks", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "write only these ranks: '0,3' or '8-15'", 0}, \
         {"steps",                                                                               \
@@ -33,16 +31,16 @@ struct rp_trace_cut {
     bool asked; /* any of the options was given */
     const char *ranks;
     bool has_steps, has_window;
-    int64_t first_step, nsteps; /* the number of the first one */
+    int64_t first_step, nsteps; /* the number of the first step */
     int64_t from_ns, to_ns;
-    uint32_t kinds; /* a bit for each enum rp_kind; 0: all */
+    uint32_t kinds; /* one bit for each enum rp_kind; 0 for all */
 };
 
 enum rp_code rp_trace_cut_init(struct rp_trace_cut *cut, const struct rp_settings *settings,
                                struct rp_err *err);
 
-/* The part of a trace, for messages that of `name`, which must be verified completely
-   (RP_NEED_ALL). O(events). */
+/* Makes the part of a trace, which must be verified completely (RP_NEED_ALL); `name` is for
+   messages. O(events). */
 enum rp_code rp_trace_cut_make(const struct rp_trace_cut *cut, const struct rp_trace *t,
                                const char *name, const struct rp_limits *limits,
                                struct rp_trace **out, struct rp_err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts and datasets. Opening a dataset lists its sources; nothing is parsed here. Options
- * structs begin with their size: what a program built against an older header did not know reads as
+ * Contexts and datasets. Opening a dataset lists its sources; nothing is parsed here. Structs of
+ * options begin with their size: fields that a program with an older header did not know read as
  * zero.
  */
 #include "dataset/dataset.h"
@@ -71,7 +71,7 @@ int rp_ctx_helps(const struct rp_ctx *ctx)
     return ctx && rp_team_rank(ctx->team) > 0;
 }
 
-/* The user's additions to our tables of names. */
+/* Reads the user's additions to the built-in tables of names. */
 static enum rp_code read_tables(struct rp_dataset *dataset, struct rp_err *err)
 {
     const char *steps = getenv("REPRISE_STEPS"), *categories = getenv("REPRISE_CATEGORIES");

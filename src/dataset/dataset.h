@@ -18,8 +18,9 @@ struct rp_ctx {
     void *progress_user;
     bool resend_parts; /* for tests: parts of ranks are written and read back before they are joined
                         */
-    uint64_t bulk_events; /* for tests: instead of what questions say (bulk.h); 0: as they say */
-    struct rp_team *team; /* processes that share the work of questions about ranks, or NULL */
+    uint64_t
+        bulk_events; /* for tests: replaces the limit of the questions (bulk.h) unless it is 0 */
+    struct rp_team *team;     /* processes that share the work of questions about ranks, or NULL */
     struct rp_models *models; /* cost models that were read (models.h) */
 };
 
@@ -34,25 +35,26 @@ struct rp_dataset {
     size_t ngiven;      /* number of paths that the user wrote */
     struct rp_sources *sources;
     struct rp_limits limits;
-    struct rp_step_table steps;          /* patterns of the user's file, named by REPRISE_STEPS */
-    struct rp_category_table categories; /* the same of REPRISE_CATEGORIES */
+    struct rp_step_table steps; /* the patterns in the user's file that REPRISE_STEPS names */
+    struct rp_category_table categories; /* the same for REPRISE_CATEGORIES */
     bool salvage;
     /* Of one question, in its copy: */
-    struct rp_trust_log *trust;           /* what is worth knowing about the inputs, or NULL */
-    const char *wanted;                   /* the value of --rank, or NULL */
-    const char *step_name;                /* the value of --step-name, or NULL */
-    const char *question;                 /* its name */
-    const struct rp_selection *selection; /* by source: what need not be read; NULL: all is */
-    size_t nskipped;                      /* sources that are not read for that reason */
+    struct rp_trust_log *trust; /* notes about the inputs, or NULL */
+    const char *wanted;         /* the value of --rank, or NULL */
+    const char *step_name;      /* the value of --step-name, or NULL */
+    const char *question;       /* its name */
+    const struct rp_selection
+        *selection;  /* by source: which need not be read; NULL if all are read */
+    size_t nskipped; /* the number of sources that are not read for that reason */
 };
 
-/* Element i of a caller's array of elements of `size` bytes, which may be shorter or longer than
-   the `known` bytes of ours: what we do not know is 0. */
+/* Copies element i of a caller's array of elements of `size` bytes, which may be shorter or longer
+   than the `known` bytes of this build: missing bytes become 0. */
 static inline void rp_copy_view(void *out, size_t i, size_t size, const void *view, size_t known)
 {
     char *to = (char *)out + i * size;
 
-    if (size == known) { /* a copy of constant size */
+    if (size == known) { /* a copy of constant size is faster */
         memcpy(to, view, known);
         return;
     }

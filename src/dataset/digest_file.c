@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lengths and counts have 8 bytes. A record is preceded by its length and its place, so that those
-   of other runs or questions are passed over without reading them. */
+   of other runs or questions are passed over without being read. */
 #include "dataset/digest_file.h"
 
 #include "base/decides.h"
@@ -21,11 +21,11 @@ RP_FACT(PROGRAM_BYTES, "bytes", "of the version in the head of a digest");
 #define SUM_BYTES 64
 RP_FACT(SUM_BYTES, "bytes", "of SHA-256 in hexadecimal, at the end of a digest");
 
-/* The first bytes: the same in all versions, so that another version can be named. */
+/* The first bytes are the same in all versions, so that another version can be named. */
 struct file_start {
     char magic[8];
     uint32_t version;
-    uint32_t order; /* 1: of the bytes of a number */
+    uint32_t order; /* 1, in the byte order of the writer */
     char program[PROGRAM_BYTES];
 };
 
@@ -72,8 +72,8 @@ static const struct rp_field head_fields[] = {
 static const struct rp_type head_type = {"digest_head", sizeof(struct rp_digest_head), head_fields,
                                          NULL};
 
-/* Of the names and sizes of all inputs; sent: files on disks of two nodes differ at least by their
-   numbers there. */
+/* Hashes the names and sizes of all inputs. If the digest is sent, also their numbers on disk,
+   because the files of two nodes differ at least by these. */
 static void name_run(const struct rp_dataset *dataset, bool sent, char id[RP_SHA256_TEXT])
 {
     size_t i, n = rp_sources_count(dataset->sources);
@@ -94,7 +94,7 @@ static void name_run(const struct rp_dataset *dataset, bool sent, char id[RP_SHA
     rp_sha256_text(&sum, id);
 }
 
-/* Of a file that an environment variable names. */
+/* Adds the file that an environment variable names. */
 static void add_table(struct rp_sha256 *sum, const char *variable, bool *any)
 {
     const char *path = getenv(variable);
@@ -142,7 +142,7 @@ enum rp_code rp_digest_describe(const struct rp_dataset *dataset, bool sent, str
 RP_ORDER(by_place, struct rp_digest_record, RP_UP(run), RP_UP(source), RP_UP(in_source),
          RP_COMPARE(a->files, b->files))
 
-/* What is written is also summed, if anybody asks for the sum. */
+/* What is written is also hashed if anybody asks for the sum. */
 struct summed {
     struct rp_out *to;
     bool wanted;
@@ -214,7 +214,7 @@ enum rp_code rp_digest_write(const struct rp_digest_head *head, struct rp_digest
 
 /* ------------------------------------------------------------------ reading */
 
-/* "'part.rpd' is a digest that …", "'part.rpd': the record …" */
+/* Makes messages such as "'part.rpd' is a digest that …" and "'part.rpd': the record …". */
 enum rp_code rp_digest_name(const char *name, enum rp_code code, struct rp_err *err)
 {
     char text[sizeof err->text];
@@ -255,7 +255,7 @@ static bool sum_fits(const char *bytes, size_t n)
     return !memcmp(text, bytes + n - SUM_BYTES, SUM_BYTES);
 }
 
-/* Texts that no writer leaves out, and numbers that count something. */
+/* Checks the texts that every writer sets, and the numbers that count something. */
 static bool head_is_whole(const struct rp_digest_head *head)
 {
     bool whole = head->tables != NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Digests: what questions keep of the ranks of a run (slot.h), as a file or on the way between
+ * Digests hold what questions keep of the ranks of a run (slot.h), in a file or on the way between
  * processes.
  *
  *     "RPDIGEST"  version  name of the program that wrote it
@@ -19,29 +19,29 @@
 
 /* The inputs of a run. Shards of it have the same id. */
 struct rp_digest_run {
-    const char *id;               /* of names and sizes of all inputs */
+    const char *id;               /* a hash of the names and sizes of all inputs */
     const char *given;            /* the first path, as the user wrote it */
     uint64_t ngiven;              /* number of paths */
-    uint64_t nsources, nholes;    /* files, and what could not be opened */
+    uint64_t nsources, nholes;    /* files, and those that could not be opened */
     uint64_t nothers;             /* files that --rank did not select */
     uint64_t ntraces, nsnapshots; /* as in struct rp_rank_reading */
-    uint64_t source;              /* of the digest that it was copied from: its number, from 1 */
-    uint64_t ndigests;            /* files of digests among them */
-    uint64_t nparts;              /* number of shards; 0: not divided */
-    bool steps_named;             /* a trace has the steps that --step-name asks for */
+    uint64_t source;              /* its number, from 1, in the digest from which it was copied */
+    uint64_t ndigests;            /* the number of digests among the files */
+    uint64_t nparts;              /* number of shards; 0 if the run is not divided */
+    bool steps_named;             /* a trace has the steps for which --step-name asks */
     size_t nshards;               /* those that are here */
     uint32_t *shards;
 };
 
 struct rp_digest_unread {
-    uint64_t run, source; /* of the head; as struct rp_unread */
+    uint64_t run, source; /* of the head; like struct rp_unread */
     uint32_t why;
     const char *path, *reason;
 };
 
 struct rp_digest_head {
     const char *step_name; /* or NULL */
-    const char *tables;    /* of the user's tables of names (dataset.h), "" for none */
+    const char *tables; /* hash of the user's tables of names (dataset.h), "" if there are none */
     bool salvage;
     size_t nruns, nunread;
     struct rp_digest_run *runs;
@@ -51,7 +51,7 @@ struct rp_digest_head {
 /* Of one rank. */
 struct rp_digest_record {
     uint64_t run;    /* of the head */
-    uint64_t source; /* index of its input in the run */
+    uint64_t source; /* the index of its input in the run */
     uint32_t in_source;
     bool files;  /* a file as it stands, not a rank (struct rp_rank_row) */
     bool beside; /* as in struct rp_rank_slot */
@@ -59,14 +59,14 @@ struct rp_digest_record {
     size_t n;
 };
 
-/* How a dataset is read, as far as answers depend on it, in the arena. sent: to another process,
-   which may have other files of the same names. */
+/* Describes how a dataset is read, as far as answers depend on it, in the arena. sent: the digest
+   goes to another process, which may have other files of the same names. */
 enum rp_code rp_digest_describe(const struct rp_dataset *dataset, bool sent, struct rp_arena *arena,
                                 struct rp_digest_head *head, struct rp_digest_run *run,
                                 struct rp_err *err);
 
-/* Sorts the records and writes all. id: of the content, RP_SHA256_TEXT bytes; NULL: its sum is not
-   needed (rp_digest_open, checked). */
+/* Sorts the records and writes everything. id receives the hash of the content, RP_SHA256_TEXT
+   bytes; if it is NULL, the sum is not needed (rp_digest_open, checked). */
 enum rp_code rp_digest_write(const struct rp_digest_head *head, struct rp_digest_record *records,
                              size_t n, struct rp_out *to, char *id, struct rp_err *err);
 
@@ -79,11 +79,11 @@ struct rp_digest_reader {
     uint64_t left;
 };
 
-/* Checks the bytes, and reads the head into the arena. Messages do not name the file. checked: the
-   sum need not be. */
+/* Checks the bytes and reads the head into the arena. Messages do not name the file. checked: the
+   sum need not be verified. */
 enum rp_code rp_digest_open(const void *bytes, size_t n, bool checked, struct rp_arena *arena,
                             struct rp_digest_reader *out, struct rp_err *err);
 
-/* The next record; *more is false after the last one. It points into the bytes. */
+/* Gives the next record, which points into the bytes; *more is false after the last one. */
 enum rp_code rp_digest_next(struct rp_digest_reader *reader, struct rp_digest_record *out,
                             bool *more, struct rp_err *err);

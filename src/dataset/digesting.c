@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making a digest: each trace is read once, and all questions make their parts from it. Files as
+ * Makes a digest: each trace is read once, and all questions make their parts from it. Files as
  * they stand (struct rp_rank_row, `files`) are read in a pass of their own, because merged traces
  * and windows of a process are divided and joined for ranks. Records are kept until all are there,
  * and written in the order of the inputs. What is sent to another process is first kept as if it
@@ -15,9 +15,9 @@
 
 struct digesting {
     struct rp_digesting *d;
-    struct rp_dataset dataset;     /* of a pass, which has a log of its own */
+    struct rp_dataset dataset;     /* the dataset of a pass, which has a log of its own */
     struct rp_rank_query *queries; /* by question asked */
-    rp_trace_job *keep;            /* of a rank that was read */
+    rp_trace_job *keep;            /* the job for a rank that was read */
     bool files;                    /* the pass of files */
     bool beside;                   /* recordings of captures come now */
     pthread_mutex_t lock;
@@ -27,7 +27,7 @@ struct digesting {
     struct rp_arena arena; /* of texts */
 };
 
-/* Failures that are an answer: they say something about the trace. */
+/* Whether a failure is an answer, because it says something about the trace. */
 static bool is_answer(enum rp_code code)
 {
     return code == RP_OK || code == RP_FORMAT || code == RP_UNSUPPORTED || code == RP_USAGE;
@@ -54,7 +54,7 @@ static enum rp_code write_answer(const struct digesting *g, size_t k,
     return code;
 }
 
-/* What was noted about the trace; copied, since the log may grow meanwhile. */
+/* Finds what was noted about the trace; it is copied, since the log may grow meanwhile. */
 static bool find_trust(const struct digesting *g, const struct rp_loaded *loaded,
                        struct rp_trust_trace *out)
 {
@@ -153,7 +153,7 @@ static enum rp_code keep_slot(void *user, const struct rp_loaded *loaded, struct
     return rp_query_fill(&g->queries[0], loaded, !g->files, slot, err);
 }
 
-/* Whoever gets it has the same settings. */
+/* The receiver has the same settings. */
 static enum rp_code write_slot(struct digesting *g, const struct rp_rank_slot *slot,
                                struct rp_out *to, struct rp_err *err)
 {
@@ -199,7 +199,7 @@ static void free_slots(struct rp_rank_query *q)
 
 /* ------------------------------------------------------------------ digests among the inputs */
 
-/* The run of a digest, which may have shards of one that is known. */
+/* Merges the run of a digest, which may have shards of a run that is already known. */
 static enum rp_code merge_run(struct digesting *g, const struct rp_digest_run *run, size_t source,
                               uint64_t *out, struct rp_err *err)
 {
@@ -280,7 +280,7 @@ static enum rp_code take_digest(void *user, size_t source, struct rp_input *in, 
     struct rp_arena arena = RP_ARENA_INIT;
     enum rp_code code = RP_OK;
 
-    if (!g->files || g->d->only_files) /* once, whatever the number of passes */
+    if (!g->files || g->d->only_files) /* added once, whatever the number of passes */
         code =
             rp_digest_name(rp_input_borrow_name(in), copy_digest(g, source, in, &arena, err), err);
     rp_arena_release(&arena);
@@ -290,7 +290,8 @@ static enum rp_code take_digest(void *user, size_t source, struct rp_input *in, 
 
 /* ------------------------------------------------------------------ all of it */
 
-/* Recordings of captures, which are ranks where nothing else is: whoever has all shards knows. */
+/* Recordings of captures are ranks if there is nothing else, which only a reader of all shards can
+   know. */
 static enum rp_code digest_captures(struct digesting *g, const struct rp_capture_files *files,
                                     struct rp_err *err)
 {
@@ -313,7 +314,7 @@ static enum rp_code digest_captures(struct digesting *g, const struct rp_capture
     return RP_OK;
 }
 
-/* What was not read, of the log. */
+/* Lists the inputs that the log says were not read. */
 static enum rp_code list_unread(struct digesting *g, struct rp_err *err)
 {
     const struct rp_trust_log *log = g->dataset.trust;
@@ -390,7 +391,7 @@ static enum rp_code read_pass(struct digesting *g, bool files, struct rp_err *er
 RP_ORDER(by_unread, struct rp_digest_unread, RP_UP(run), RP_UP(source), RP_UP(why),
          rp_natural_compare(a->path, b->path))
 
-/* Each of the two passes may have noted the same file. */
+/* Drops duplicates, since each of the two passes may have noted the same file. */
 static void drop_copies(struct digesting *g)
 {
     size_t i, n = 0;
@@ -443,7 +444,7 @@ static enum rp_code make_queries(struct digesting *g, struct rp_err *err)
         g->queries[k].run_of = g->d->run_of;
         g->d->only_files = g->d->only_files && g->queries[k].row->files;
         RP_TRY(rp_query_init(&g->queries[k], g->d->ctx, g->d->dataset, err));
-        /* a file may be asked about single ranks: it has all */
+        /* a file may be asked about single ranks, so it has all */
         g->queries[k].bulk_limited = g->queries[k].bulk_limited && g->d->sent;
         /* equal parts of two processes count once, so each counts its own */
         if (g->d->board && !g->queries[k].row->shares)

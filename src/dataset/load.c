@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One job per source on the context's pool. Where there are fewer sources than threads, a reader
+ * Runs one job per source on the context's pool. If there are fewer sources than threads, a reader
  * may use a second thread for itself. Progress is counted in bytes of a single source, or in files;
  * only the calling thread reports it. Cancelling stops the other threads at their next report.
  */
@@ -31,15 +31,15 @@ struct load {
     rp_trace_job *job;
     void *user;
     bool threaded;                     /* a reader may use a second thread */
-    bool divide;                       /* merged traces into their ranks */
-    bool memory;                       /* records of memory alone are ranks too */
+    bool divide;                       /* divide merged traces into their ranks */
+    bool memory;                       /* files that record only memory are ranks, too */
     bool no_memory;                    /* naming such a file is an error */
-    struct rp_rank_reading *how;       /* NULL: all sources, no digests */
-    struct rp_capture_files *captures; /* those that were read before are reused; or NULL */
-    struct rp_windows windows;         /* of one process; none where traces are not ranks */
+    struct rp_rank_reading *how;       /* NULL for all sources, without digests */
+    struct rp_capture_files *captures; /* files that were read before are reused; or NULL */
+    struct rp_windows windows; /* the windows of one process; empty if traces are not ranks */
     pthread_t caller;
     size_t nsources;
-    bool must_read;                             /* what cannot be read is an error */
+    bool must_read;                             /* a file that cannot be read is an error */
     _Atomic size_t finished, traces, snapshots; /* the last: left out */
     _Atomic bool cancelled;
 };
@@ -75,8 +75,8 @@ bool rp_format_identifies(struct rp_input *in, const struct rp_format *format)
            format->sniff(head, n, rp_input_borrow_name(in)) > RP_SNIFF_FALLBACK;
 }
 
-/* Whether what was found in a folder and cannot be read is only noted. Damage is; that memory or
-   descriptors ran out is not. */
+/* Whether it is only noted that a file found in a folder cannot be read. That holds for damage, but
+   not if memory or descriptors ran out. */
 static bool is_noted(const struct load *load, const struct rp_source *source,
                      const struct rp_err *failure)
 {
@@ -106,7 +106,7 @@ static enum rp_code pass_over(struct load *load, struct rp_input *in, size_t i, 
     return note_unread(load, i, empty ? RP_UNREAD_EMPTY : RP_UNREAD_UNKNOWN, "", err);
 }
 
-/* The name that `record --step-name` was given, in the recording; "": none. */
+/* Finds in a recording the name that `record --step-name` was given; "" if none. */
 static void recorded_step_name(const struct rp_trace *trace, char *out, size_t cap)
 {
     *out = '\0';
@@ -120,7 +120,8 @@ static void recorded_step_name(const struct rp_trace *trace, char *out, size_t c
         }
 }
 
-/* Steps by the name that the user gives or gave to `record`, else by the user's patterns. */
+/* Marks steps by the name that the user gives or gave to `record`, otherwise by the user's
+   patterns. */
 static enum rp_code mark_steps(const struct rp_dataset *dataset, struct rp_trace *trace,
                                struct rp_err *err)
 {
@@ -130,12 +131,12 @@ static enum rp_code mark_steps(const struct rp_dataset *dataset, struct rp_trace
     char recorded[256];
 
     if (!name && rp_trace_meta(trace, RP_CUT_KEY))
-        return RP_OK; /* a part of a trace says itself what its steps are */
+        return RP_OK; /* a part of a trace has its own steps */
     recorded_step_name(trace, recorded, sizeof recorded);
     if (name || *recorded)
         RP_TRY(rp_trace_name_steps(trace, name ? name : recorded, &found, err));
     if (found && dataset->trust)
-        dataset->trust->steps_named = true; /* the same from every thread */
+        dataset->trust->steps_named = true; /* every thread writes the same value */
     return !found && table->patterns.n ? rp_trace_mark_steps(trace, table, err) : RP_OK;
 }
 
@@ -168,7 +169,7 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
     if (source->found && rp_format_sniff(in, &format, NULL) == RP_FORMAT)
         return pass_over(load, in, i, err);
     if (format && format->kind == RP_FORMAT_KIND_PROGRAM && !load->must_read) {
-        rp_input_close(in); /* a program beside traces is none of their ranks */
+        rp_input_close(in); /* a program beside traces is not one of their ranks */
         return RP_OK;
     }
     certain = !source->found || rp_format_identifies(in, format);
@@ -222,14 +223,14 @@ enum rp_code rp_load_merged_rank(const struct rp_dataset *dataset, const struct 
     return code == RP_OK ? mark_steps(dataset, *out, err) : code;
 }
 
-/* Whether the name by which other files were not read tells the number. */
+/* Checks that the name by which other files were skipped tells the right number. */
 static void check_name(const struct rp_dataset *dataset, const struct rp_loaded *loaded)
 {
     const struct rp_selection *s = dataset->selection ? &dataset->selection[loaded->index] : NULL;
 
     if (s && s->by == RP_KNOWN_BY_NAME && loaded->trace->rank >= 0 &&
         loaded->trace->rank != s->number)
-        dataset->trust->misjudged = true; /* the same from every thread */
+        dataset->trust->misjudged = true; /* every thread writes the same value */
 }
 
 /* Calls the job for a rank. */
@@ -288,7 +289,7 @@ bool rp_is_skipped(const struct rp_dataset *dataset, size_t i)
     return dataset->selection && dataset->selection[i].skip;
 }
 
-/* Reads a source; *skip: it is known and left out. */
+/* Reads a source; *skip tells that it is known and left out. */
 static enum rp_code read_source(struct load *load, size_t i, struct rp_import *import, bool *skip,
                                 struct rp_err *err)
 {
@@ -313,7 +314,7 @@ static enum rp_code use_digest(struct load *load, size_t i, struct rp_import *im
     return load->how->digest(load->user, i, in, err);
 }
 
-/* Calls the job for what was read of a source, if that is a trace. */
+/* Calls the job if a source turned out to be a trace. */
 static enum rp_code use_import(struct load *load, size_t i, struct rp_import *import,
                                struct rp_err *err)
 {
@@ -342,7 +343,7 @@ static enum rp_code use_import(struct load *load, size_t i, struct rp_import *im
     return run_job(load, &loaded, err);
 }
 
-/* Calls the job once for the windows of a process, or for each where they are none. */
+/* Calls the job once for the windows of a process, or for each one if they are not windows. */
 static enum rp_code use_windows(struct load *load, const size_t *source, struct rp_import *imports,
                                 size_t n, struct rp_err *err)
 {
@@ -370,8 +371,7 @@ static enum rp_code use_windows(struct load *load, const size_t *source, struct 
     return code;
 }
 
-/* The sources with the windows of the process that source i is the first one of; returns how many.
- */
+/* Lists the windows of the process of which source i is the first; returns how many there are. */
 static size_t list_windows(const struct load *load, size_t i, size_t *out)
 {
     size_t n = 0;
@@ -406,7 +406,7 @@ static enum rp_code load_windows(struct load *load, size_t i, struct rp_err *err
     return code;
 }
 
-/* The sources of a shard: from *begin to *end of n, in the order of the sources. */
+/* Finds the sources of a shard: *begin to *end of n, in the order of the sources. */
 static void shard_range(size_t shard, size_t nshards, size_t n, size_t *begin, size_t *end)
 {
     *begin = nshards ? n / nshards * shard + n % nshards * shard / nshards : 0;
@@ -431,11 +431,12 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
     bool skip;
 
     if (load->how && load->how->next)
-        i = (size_t)atomic_fetch_add(load->how->next, 1); /* in turn, whatever the pool asks for */
+        i = (size_t)atomic_fetch_add(load->how->next,
+                                     1); /* sources are taken in turn, whatever the pool asks for */
     if (!is_in_shard(load, i))
         return RP_OK;
     if (load->windows.n && load->windows.previous[i] != RP_NO_WINDOW)
-        return RP_OK; /* read with the first one */
+        return RP_OK; /* it was read with the first window */
     if (load->windows.n && load->windows.next[i] != RP_NO_WINDOW)
         return load_windows(load, i, err);
     if (rp_is_skipped(load->dataset, i))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One job per source on the context's pool, as for traces; what is not a program is not read. */
+/* Runs one job per source on the context's pool, as for traces; a file that is not a program is not
+   read. */
 #include "dataset/load_program.h"
 
 #include <stdatomic.h>
@@ -7,7 +8,7 @@
 
 struct load {
     const struct rp_dataset *dataset;
-    const size_t *chosen; /* sources; NULL: all of them */
+    const size_t *chosen; /* the chosen sources; NULL for all of them */
     rp_program_job *job;
     void *user;
     _Atomic size_t programs;
@@ -20,7 +21,7 @@ static enum rp_code not_a_program(const struct rp_source *source, const struct r
                       format->name);
 }
 
-/* A file that the user did not name need not be a program: then nothing is read. */
+/* Reads nothing if a file that the user did not name is not a program. */
 static enum rp_code read_program_source(const struct rp_dataset *dataset, size_t i, bool named,
                                         struct rp_import *import, struct rp_err *err)
 {
@@ -85,8 +86,8 @@ enum rp_code rp_each_program_of(struct rp_ctx *ctx, const struct rp_dataset *dat
     return each_program(ctx, &load, n, err);
 }
 
-/* A folder that is given twice, to be compared with itself, counts as two folders: the second gets
-   another spelling of its path. */
+/* A folder that is given twice, to be compared with itself, counts as two folders: the second one
+   gets another spelling of its path. */
 static const char *distinct_name(const struct rp_dataset *dataset, size_t i, size_t *first,
                                  struct rp_arena *arena)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models are few and never leave the list, so that whoever has one may use it without a lock. */
+/* There are few models and they never leave the list, so a caller who has one may use it without a
+   lock. */
 #include "dataset/models.h"
 
 #include "base/vec.h"
@@ -13,7 +14,7 @@
 
 struct known_model {
     char *path;        /* NULL: built in */
-    struct stat state; /* of the file when it was read */
+    struct stat state; /* the state of the file when it was read */
     struct rp_learned model;
 };
 
@@ -96,7 +97,7 @@ enum rp_code rp_ctx_borrow_model(struct rp_ctx *ctx, const char *path,
     enum rp_code code = RP_OK;
 
     if (path)
-        (void)!stat(path, &state); /* reading says what is wrong */
+        (void)!stat(path, &state); /* a failure is reported by the reader */
     pthread_mutex_lock(&models->lock);
     known = find_model(models, path, &state);
     if (!known) {

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A question about ranks while it is asked. The ranks of traces are read here (ranks.c), those of
- * digests arrive (arrivals.c); making a digest is the first half of asking (digesting.c).
+ * A question about ranks while it is answered. The ranks of traces are read here (ranks.c), and
+ * those of digests arrive (arrivals.c); making a digest is the first half of answering
+ * (digesting.c).
  */
 #include "dataset/digest_file.h"
 
 #include <pthread.h>
 
-/* A run of which digests arrived. */
+/* A run whose digests arrived. */
 struct rp_known_run {
-    const struct rp_digest_run *run; /* as the first of them describes it */
+    const struct rp_digest_run *run; /* as the first digest describes it */
     uint8_t side;                    /* of two runs: which */
-    uint64_t base;                   /* its sources begin here, in the order of all */
-    uint8_t *shards; /* [number of a shard]: 1 if it arrived; NULL: the run has none */
+    uint64_t base;                   /* its sources begin here, in the order of all sources */
+    uint8_t *shards; /* by number of the shard: 1 if it arrived; NULL if the run has no shards */
 };
 
 /* A digest that arrived. */
 struct rp_arrival {
     const char *name;
     size_t source; /* of the dataset */
-    bool checked;  /* it comes from a process of ours */
+    bool checked;  /* it comes from a process of this job */
     struct rp_input *in;
     const uint8_t *bytes;
     size_t n;
@@ -44,32 +45,32 @@ struct rp_rank_query {
     const char *step;
     bool has_window;
     int64_t from_ns, to_ns;              /* of --window */
-    bool several;                        /* inputs: may not be ranks of one run */
-    size_t nothers;                      /* ranks that are there and were not read */
+    bool several;                        /* of inputs that may not be ranks of one run */
+    size_t nothers;                      /* ranks that exist but were not read */
     pthread_mutex_t lock;                /* for the lists */
     RP_VEC(struct rp_rank_slot *) slots; /* one per rank */
     RP_VEC(struct rp_bulky) bulky;
-    _Atomic uint64_t *bulk_events; /* of all that were ever kept */
-    _Atomic uint64_t own_events;   /* the same of this process */
+    _Atomic uint64_t *bulk_events; /* the events of all that were ever kept */
+    _Atomic uint64_t own_events;   /* the same for this process */
     bool bulk_limited;             /* not all need be kept */
     RP_VEC(struct rp_arrival) arrivals;
     RP_VEC(struct rp_known_run) known;
-    const uint8_t *run_of; /* the run of a source; NULL: all are one */
+    const uint8_t *run_of; /* by source, its run; NULL if all are one run */
     const struct rp_dataset *dataset;
     struct rp_capture_files captures;
 };
 
-/* Release it also after a failure. */
+/* Must be released also after a failure. */
 enum rp_code rp_query_init(struct rp_rank_query *q, struct rp_ctx *ctx,
                            const struct rp_dataset *dataset, struct rp_err *err);
 void rp_query_release(struct rp_rank_query *q);
 
-/* What is the same for all questions. */
+/* Sets what is the same for all questions. */
 enum rp_code rp_query_describe(const struct rp_loaded *loaded, bool sketch,
                                struct rp_rank_slot *slot, struct rp_err *err);
 
-/* Makes part->data, by the traits of the part. reads: gets the settings that it depends on, or
-   NULL. */
+/* Makes part->data, as the traits of the part require. reads receives the settings on which it
+   depends, or is NULL. */
 enum rp_code rp_query_make(struct rp_rank_query *q, const struct rp_loaded *loaded,
                            struct rp_rank_part *part, struct rp_settings_reads *reads,
                            struct rp_err *err);
@@ -80,17 +81,18 @@ enum rp_code rp_query_add(struct rp_rank_query *q, struct rp_rank_slot **slot, s
 /* Takes the equal part of another rank instead of its own, which is freed. */
 enum rp_code rp_query_share(struct rp_rank_query *q, struct rp_rank_slot *slot, struct rp_err *err);
 
-/* Makes what a slot of the list holds: of many ranks, parts are compacted and shared, and of their
-   bulk only that of the chosen stays (bulk.h). */
+/* Makes the content of a slot of the list. If there are many ranks, parts are compacted and shared,
+   and only the bulk of chosen ranks stays (bulk.h). */
 enum rp_code rp_query_fill(struct rp_rank_query *q, const struct rp_loaded *loaded, bool sketch,
                            struct rp_rank_slot *slot, struct rp_err *err);
 
-/* Writes a part and reads it back, as if it came from another process: what was needed only while
-   it was made, and room that vectors have left, go. */
+/* Writes a part and reads it back, as if it came from another process: this frees data that was
+   needed only while it was made, and unused room of vectors. */
 enum rp_code rp_query_compact(const struct rp_rank_query *q, struct rp_rank_part *part,
                               struct rp_err *err);
 
-/* A digest among the inputs; takes `in`, which may be NULL. Of any thread. */
+/* Adds a digest that is among the inputs; takes `in`, which may be NULL. May be called from any
+   thread. */
 enum rp_code rp_query_arrive(struct rp_rank_query *q, const struct rp_arrival *arrival,
                              struct rp_err *err);
 
@@ -107,11 +109,11 @@ struct rp_digesting {
     const struct rp_dataset *dataset;
     const struct rp_asked *asked;
     size_t nasked;
-    const uint8_t *run_of;       /* of two runs; NULL: all are one */
+    const uint8_t *run_of;       /* by source, its run; NULL if all are one run */
     size_t shard, nshards;       /* nshards 0: all */
-    bool sent;                   /* to a process that has the same inputs */
-    struct rp_team_board *board; /* then: of all processes */
-    bool dealt;                  /* then: sources are dealt by the board, there are no shards */
+    bool sent;                   /* it goes to a process that has the same inputs */
+    struct rp_team_board *board; /* if sent: the board of all processes */
+    bool dealt; /* if sent: the board deals out the sources, and there are no shards */
     /* Out: */
     bool only_files; /* no question is about ranks */
     size_t nranks;

@@ -14,12 +14,12 @@
 struct rp_question_row {
     struct rp_question question;
     struct rp_rank_row ranks;
-    /* Fills result->root, allocating in result->arena. dataset is NULL for RP_ACCEPTS_NOTHING.
-       NULL: the question is answered by `ranks` alone. */
+    /* Fills result->root, allocating in result->arena. dataset is NULL for RP_ACCEPTS_NOTHING. NULL
+       if `ranks` alone answers the question. */
     enum rp_code (*run)(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                         const struct rp_settings *settings, struct rp_result *result,
                         struct rp_err *err);
-    /* Writes files that options name, once the answer is there with what it rests on; or NULL. */
+    /* Writes the files that options name when the answer is complete; may be NULL. */
     enum rp_code (*write)(const struct rp_settings *settings, struct rp_result *result,
                           struct rp_err *err);
 };

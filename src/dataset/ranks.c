@@ -33,8 +33,9 @@ static bool step_has_number(const struct rp_step *step, const char *wanted)
     return end != wanted && !*end && step->number == number;
 }
 
-/* By number, by its whole name, or by the beginning of a name that no other name has. Of several
-   steps of one name the first; RP_NONE: there is none, or several names begin so. */
+/* Finds a step by number, by its whole name, or by the beginning of a name that no other name has.
+   Of several steps with that name the first is taken; RP_NONE if there is none, or if several names
+   begin like this. */
 static uint32_t find_step(const struct rp_trace *t, const char *wanted)
 {
     uint32_t i, found = RP_NONE;
@@ -55,7 +56,7 @@ static uint32_t find_step(const struct rp_trace *t, const char *wanted)
     return found;
 }
 
-/* Names that begin as wanted, or, if there are none, the first ones. */
+/* Says which names begin as wanted or, if there are none, which names are first. */
 static enum rp_code no_such_step(const struct rp_loaded *loaded, const char *wanted,
                                  struct rp_err *err)
 {
@@ -119,7 +120,7 @@ static enum rp_code make_bulk(struct rp_rank_query *a, const struct rp_settings 
     return wanted ? a->row->bulk->make(loaded, settings, part, err) : RP_OK;
 }
 
-/* Fills the part; in every case its vectors belong to its arena then. */
+/* Fills the part; its vectors then belong to its arena, also after a failure. */
 static enum rp_code fill_part(struct rp_rank_query *a, const struct rp_settings *settings,
                               const struct rp_loaded *loaded, const struct rp_scope *scope,
                               struct rp_rank_part *part, struct rp_err *err)
@@ -136,7 +137,7 @@ static enum rp_code fill_part(struct rp_rank_query *a, const struct rp_settings 
     return code;
 }
 
-/* With the captures of its graphs, if there are any. */
+/* Fills the part after joining the captures of its graphs, if there are any. */
 static enum rp_code fill_joined(struct rp_rank_query *a, const struct rp_settings *settings,
                                 const struct rp_loaded *loaded, const struct rp_scope *scope,
                                 struct rp_rank_part *part, struct rp_err *err)
@@ -166,7 +167,7 @@ enum rp_code rp_query_make(struct rp_rank_query *a, const struct rp_loaded *load
     RP_TRY(rp_err_need(part->data, err, "analysing a rank"));
     if (a->row->files)
         return fill_part(a, &noted, loaded, &scope, part, err);
-    (void)rp_settings_text(&noted, "step"); /* the scope depends on them */
+    (void)rp_settings_text(&noted, "step"); /* the scope depends on these settings */
     (void)rp_settings_text(&noted, "window");
     RP_TRY(set_scope(a, loaded, &scope, err));
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
@@ -211,8 +212,9 @@ static enum rp_code hash_part(const struct rp_rank_query *a, const struct rp_ran
     return code;
 }
 
-/* Takes the part of a slot that has an equal one already; if there is none, others find this one.
-   From then on the part may only be read or changed under the lock: its owner may lose the bulk. */
+/* Takes the part of a slot that has an equal one already; if there is none, later slots find this
+   one. From then on the part may only be read or changed under the lock, because its owner may lose
+   the bulk. */
 static bool take_equal(struct rp_rank_query *a, struct rp_rank_slot *slot,
                        const uint64_t content[2])
 {
@@ -328,7 +330,7 @@ static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct
     return rp_query_fill(a, loaded, a->several && !a->row->files, slot, err);
 }
 
-/* A run of which there are only recordings of captures: they are its ranks. */
+/* If a run consists only of recordings of captures, they are its ranks. */
 static enum rp_code make_capture_parts(struct rp_rank_query *a, uint8_t which, struct rp_err *err)
 {
     const struct rp_capture_files *files = &a->captures;
@@ -368,7 +370,7 @@ static enum rp_code read_options(struct rp_rank_query *a, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the ranks of a run */
 
-/* The traces of one run, as they ask to be its ranks. */
+/* The traces of one run that claim to be its ranks. */
 struct claimants {
     size_t n;
     struct rp_claim *claims;
@@ -398,7 +400,7 @@ static enum rp_code list_claims(struct rp_rank_query *a, uint8_t which, struct r
     return RP_OK;
 }
 
-/* What the log knows of a rank's trace; NULL: nothing. */
+/* Returns what the log knows of a rank's trace, or NULL. */
 static struct rp_trust_trace *trust_of(const struct rp_rank_query *a,
                                        const struct rp_rank_part *part)
 {
@@ -406,7 +408,8 @@ static struct rp_trust_trace *trust_of(const struct rp_rank_query *a,
                              : NULL;
 }
 
-/* Gives the ranks of a run their numbers. Recordings of captures are no run, and all are kept. */
+/* Gives the ranks of a run their numbers. Recordings of captures are not a run, and all are
+   kept. */
 static enum rp_code number_ranks(struct rp_rank_query *a, uint8_t which, struct rp_run *run,
                                  struct rp_err *err)
 {
@@ -428,7 +431,7 @@ static enum rp_code number_ranks(struct rp_rank_query *a, uint8_t which, struct 
     return rp_run_settle(run, err);
 }
 
-/* The parts that --rank selects, by number. */
+/* Selects the parts that --rank names, by number. */
 static enum rp_code select_parts(struct rp_rank_query *a, const struct rp_run *run,
                                  struct rp_arena *arena, struct rp_ranks *ranks, struct rp_err *err)
 {
@@ -459,7 +462,7 @@ static enum rp_code select_parts(struct rp_rank_query *a, const struct rp_run *r
     return RP_OK;
 }
 
-/* One rank's for all: they launch the same graphs. */
+/* One rank speaks for all, since they launch the same graphs. */
 static void note_graphs(struct rp_ranks *ranks, struct rp_arena *arena)
 {
     for (size_t i = 0; i < ranks->n; i++) {
@@ -472,7 +475,7 @@ static void note_graphs(struct rp_ranks *ranks, struct rp_arena *arena)
     }
 }
 
-/* Notes what contradicts that the inputs are one run. */
+/* Notes contradictions to the inputs being one run. */
 static enum rp_code check_run(struct rp_rank_query *a, struct rp_run *run, bool *unrelated,
                               struct rp_err *err)
 {
@@ -495,8 +498,8 @@ static enum rp_code check_run(struct rp_rank_query *a, struct rp_run *run, bool 
     return RP_OK;
 }
 
-/* Notes which ranks are there, and what it means that not all are selected. One rank alone is no
-   surprise. */
+/* Notes which ranks are there, and what it means that not all are selected. A single rank needs no
+   note. */
 static enum rp_code check_missing(struct rp_rank_query *a, uint8_t which, const struct rp_run *run,
                                   const struct rp_ranks *ranks, struct rp_err *err)
 {
@@ -546,7 +549,8 @@ static enum rp_code make_run(struct rp_rank_query *a, uint8_t which, struct rp_r
     RP_TRY(select_parts(a, *run, &result->arena, ranks, err));
     ranks->pool = a->ctx->pool;
     note_graphs(ranks, &result->arena);
-    if (rp_ranks_are_captures(ranks)) /* captures of one rank are no run, and are said to be none */
+    if (rp_ranks_are_captures(
+            ranks)) /* captures of one rank are not a run, which another note says */
         return RP_OK;
     RP_TRY(check_run(a, *run, &unrelated, err));
     ranks->unrelated = unrelated;
@@ -564,7 +568,7 @@ static int by_source(const void *pa, const void *pb)
     return (a->in_source > b->in_source) - (a->in_source < b->in_source);
 }
 
-/* All files as they stand: nobody numbers them. */
+/* Joins all files as they stand: they get no numbers. */
 static enum rp_code join_files(struct rp_rank_query *a, struct rp_result *result,
                                struct rp_err *err)
 {
@@ -637,14 +641,14 @@ static enum rp_code take_digest(void *user, size_t source, struct rp_input *in, 
     return rp_query_arrive(a, &arrival, err);
 }
 
-/* The ranks of all inputs become slots. */
+/* Makes slots of the ranks of all inputs. */
 static enum rp_code read_ranks(struct rp_rank_query *a, struct rp_err *err)
 {
     struct rp_rank_reading how = {
         .captures = &a->captures, .memory = a->row->memory, .digest = take_digest};
 
     if (a->row->memory)
-        how.digest = NULL; /* no digest has what is read for it */
+        how.digest = NULL; /* digests do not contain what is read for this question */
     if (a->row->files)
         how.captures = NULL;
     else
@@ -672,14 +676,14 @@ static enum rp_code take_shard(void *user, size_t process, const char *bytes, si
                            err);
 }
 
-/* Whoever has sent its shard is done: the answer is that of process 0. */
+/* A process that has sent its shard is done: the answer is that of process 0. */
 static enum rp_code sent_away(struct rp_err *err)
 {
     return rp_err_set(err, RP_CANCELLED, "the answer is made by process 0");
 }
 
-/* Processes that see the same files divide them; those of another node may have others, which lie
-   on its own disk. */
+/* Processes that see the same files divide them; those of another node may have other files on
+   their own disk. */
 static enum rp_code divide_files(struct rp_rank_query *a, struct rp_digesting *d,
                                  struct rp_err *err)
 {
@@ -694,7 +698,8 @@ static enum rp_code divide_files(struct rp_rank_query *a, struct rp_digesting *d
     return rp_team_divide(a->ctx->team, list, &d->shard, &d->nshards, err);
 }
 
-/* On one node each takes the next file when it is done with one, so that all are done at once. */
+/* On one node each process takes the next file when it is done with one, so that all finish at the
+   same time. */
 static enum rp_code deal_files(struct rp_rank_query *a, struct rp_digesting *d, struct rp_err *err)
 {
     bool all;
@@ -705,7 +710,7 @@ static enum rp_code deal_files(struct rp_rank_query *a, struct rp_digesting *d, 
     return RP_OK;
 }
 
-/* Each process makes a digest of its shard; process 0 gets them all. */
+/* Each process makes a digest of its shard, and process 0 gets them all. */
 static enum rp_code read_together(struct rp_rank_query *a, struct rp_err *err)
 {
     struct rp_team *team = a->ctx->team;

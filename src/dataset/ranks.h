@@ -18,7 +18,7 @@
 #include "facts/work/work.h"
 #include "result/settings.h"
 
-/* For the option tables of questions that judge steps; loading respects it. */
+/* For the option tables of questions that judge steps; loading respects the option. */
 #define RP_STEP_NAME_OPTION                                                        \
     {                                                                              \
         "step-name", 0, RP_OPT_TEXT, "TEXT", NULL,                                 \
@@ -38,71 +38,72 @@
             0                                                                                       \
     }
 
-/* What a rank is chosen by, where not all can be kept (bulk.h). */
+/* The traits by which a rank is chosen if not all can be kept (bulk.h). */
 struct rp_rank_traits {
-    uint64_t kind; /* of ranks that run the same kernels */
-    int64_t
-        comm_ns; /* in communication, with waiting: the rank that others wait for has the least */
+    uint64_t kind;   /* the same for ranks that run the same kernels */
+    int64_t comm_ns; /* in communication, including waiting: the rank that others wait for has the
+                        least */
     uint32_t events;
-    int32_t rank; /* as in the file, or RP_NO_RANK */
+    int32_t rank; /* the number in the file, or RP_NO_RANK */
 };
 
-/* One rank's part. `data` is of the row's type; what it points to is in the arena, or in vectors
-   that are described by the type and join the arena when the part is made. The arenas of all parts
-   become the result's, so a join need not copy what it shows. */
+/* One rank's part. `data` is of the row's type; it points into the arena, or to vectors that the
+   type describes and that join the arena when the part is made. The arenas of all parts become the
+   result's, so a join need not copy what it shows. */
 struct rp_rank_part {
-    int32_t number;   /* of the rank, as rp_run_settle gives it */
-    const char *path; /* of its input; in the arena */
+    int32_t number;   /* the number of the rank, which rp_run_settle gives it */
+    const char *path; /* the path of its input, in the arena */
     const struct rp_digest *digest;
     struct rp_arena arena;
     void *data;
     size_t source;      /* index of its input */
-    uint32_t in_source; /* which of its ranks, where the input is a merged trace */
+    uint32_t in_source; /* which of its ranks it is, if the input is a merged trace */
     struct rp_graph_use graphs;
     struct rp_rank_traits traits;
-    bool left_out; /* it has no bulk (bulk.h), because that of others was kept */
+    bool left_out; /* it has no bulk (bulk.h), because that of other ranks was kept */
 };
 
 struct rp_ranks {
     size_t n;
     struct rp_rank_part *parts; /* by number */
     int32_t world_size;
-    struct rp_pool *pool; /* of the context, for a join that has much to do; NULL: files */
+    struct rp_pool *pool; /* the context's pool, for a join that has much to do; NULL for files */
     bool unrelated;       /* they are not ranks of one run: their collectives must not be matched */
-    const char *graphs;   /* what to say about captures of graphs; NULL: nothing */
-    size_t ncaptures;     /* ranks that are recordings of captures: normally none or all */
+    const char *graphs;   /* what to say about captures of graphs, or NULL */
+    size_t ncaptures;     /* ranks that are recordings of captures: normally none or all of them */
     int64_t captured;     /* launches in them */
-    /* Where the bulk of all parts is too large (bulk.h): */
+    /* If the bulk of all parts is too large (bulk.h): */
     size_t nchosen;
-    const uint32_t *chosen;  /* the parts that have theirs; NULL: all that ever had one */
-    const uint32_t *weights; /* by chosen part: how many ranks it stands for; NULL: one each */
+    const uint32_t *chosen; /* the parts that have theirs; NULL if all that ever had one still do */
+    const uint32_t
+        *weights; /* by chosen part: how many ranks it stands for; NULL if each stands for itself */
 };
 
 struct rp_rank_bulk;
 
 struct rp_rank_row {
-    const struct rp_type *part; /* of a part (result/part.h) */
+    const struct rp_type *part; /* the type of a part (result/part.h) */
     bool keeps_cut;             /* truncated traces count beside whole ones */
-    bool waits;                 /* the answer depends on what ranks do that are not selected */
-    bool files;                 /* parts are of files as they stand: merged traces are not divided,
-                                   nothing is numbered, and there is no scope */
-    bool memory;                /* files that record memory alone are ranks too (load.h) */
-    bool shares; /* parts are large: ranks whose parts are equal get one and the same `data` */
+    bool waits;                 /* the answer depends on the work of ranks that are not selected */
+    bool files;  /* parts are made from files as they stand: merged traces are not divided, nothing
+                    is numbered, and there is no scope */
+    bool memory; /* files that record only memory are ranks, too (load.h) */
+    bool shares; /* parts are large: ranks with equal parts share the same `data` */
     const struct rp_rank_bulk *bulk; /* NULL: parts are small */
-    /* Fills part->data, which is cleared. Runs on any thread. Events, arguments and links of the
-       trace may be read; for flows call rp_trace_require first. */
+    /* Fills part->data, which is cleared before. Runs on any thread. Events, arguments and links of
+       the trace may be read; flows need rp_trace_require first. */
     enum rp_code (*rank)(const struct rp_loaded *loaded, const struct rp_scope *scope,
                          const struct rp_settings *settings, struct rp_rank_part *part,
                          struct rp_err *err);
-    /* In the calling thread, with the parts that --rank selects. */
+    /* Called in the calling thread with the parts that --rank selects. */
     enum rp_code (*join)(const struct rp_ranks *ranks, const struct rp_settings *settings,
                          struct rp_result *result, struct rp_err *err);
-    /* The same for a question about two runs. */
+    /* Does the same for a question about two runs. */
     enum rp_code (*join_two)(const struct rp_ranks runs[2], const struct rp_settings *settings,
                              struct rp_result *result, struct rp_err *err);
 };
 
-/* There is nothing but recordings of captures: times of what ran beside them mean little. */
+/* Whether there are only recordings of captures: times of the work beside them mean little. */
 static inline bool rp_ranks_are_captures(const struct rp_ranks *ranks)
 {
     return ranks->n && ranks->ncaptures == ranks->n;
@@ -112,7 +113,8 @@ enum rp_code rp_ask_ranks(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                           const struct rp_settings *settings, const struct rp_rank_row *row,
                           struct rp_result *result, struct rp_err *err);
 
-/* Two runs in one dataset, each with its own rank numbers: run_of[i] is 0 or 1 for source i. */
+/* Asks about two runs in one dataset, each with its own rank numbers: run_of[i] is 0 or 1 for
+   source i. */
 enum rp_code rp_ask_two_runs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                              const uint8_t *run_of, const struct rp_settings *settings,
                              const struct rp_rank_row *row, struct rp_result *result,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every rank is compared with the first. Ranks of one run have different numbers, one world size,
+ * Compares every rank with the first. Ranks of one run have different numbers, one world size,
  * overlapping times and mostly the same kernels; a pipeline has other kernels on each rank, but
- * shares some. Different devices alone are possible in one run, if the files say their numbers;
- * different times too, if a clock may be wrong: recordings of one boot of a machine have one clock.
+ * shares some. Different devices alone are possible in one run if the files state their numbers; so
+ * are different times if a clock may be wrong: recordings of one boot of a machine have one clock.
  */
 #include "dataset/related.h"
 #include "base/escape.h"
@@ -56,7 +56,7 @@ static bool is_kernel(const struct rp_trace *t, rp_event e)
     return t->ev.kind[e] == RP_KIND_KERNEL && t->ev.dur_ns[e] > 0;
 }
 
-/* The strings with a weight, by hash. */
+/* Lists the strings with a weight, by hash. */
 static enum rp_code list_names(const struct rp_trace *t, const int64_t *weight,
                                struct rp_sketch_name **at, size_t *n, struct rp_err *err)
 {
@@ -106,8 +106,8 @@ void rp_sketch_release(struct rp_sketch *sketch)
     rp_vec_release(&sketch->ops);
 }
 
-/* The larger of the shares of a's and of b's weight whose names both have; NAN where one has none.
- */
+/* The larger of the shares of a's and of b's weight in names that both have; NAN if one has no
+   names. */
 static double common_share(const struct rp_sketch_name *a, size_t na,
                            const struct rp_sketch_name *b, size_t nb)
 {
@@ -130,7 +130,7 @@ static double common_share(const struct rp_sketch_name *a, size_t na,
     return both[0] / all[0] > both[1] / all[1] ? both[0] / all[0] : both[1] / all[1];
 }
 
-/* 1: the same operators, equally often; 0: none in common. */
+/* Is 1 if operators are the same and equally frequent, and 0 if none is common. */
 static double same_ops(const struct rp_sketch *a, const struct rp_sketch *b)
 {
     double all = 0, both = 0;
@@ -153,7 +153,7 @@ static double same_ops(const struct rp_sketch *a, const struct rp_sketch *b)
 
 struct differences {
     bool number, world, time, device, kernels, framework;
-    bool one_clock; /* both times are of the same clock */
+    bool one_clock; /* both times are from the same clock */
     int64_t apart_ns;
 };
 
@@ -231,7 +231,7 @@ static const char *days_text(struct rp_arena *arena, int64_t ns)
                                     : rp_units_time(arena, ns);
 }
 
-/* ", the devices (H100 and MI300X)": what differs between two of them. */
+/* Says what differs between two of them: ", the devices (H100 and MI300X)". */
 static const char *what_differs(struct checking *c, const struct differences *d,
                                 const struct rp_rank *a, const struct rp_rank *b)
 {
@@ -277,7 +277,7 @@ static const char *advice(struct checking *c, const struct rp_rank *a, const str
                           rp_arena_escaped(&c->run->arena, RP_IN_SHELL, b->digest->name));
 }
 
-/* The first pair that contradicts, and how many files do. */
+/* Finds the first pair that contradicts, and how many files do. */
 static void check_pairs(struct checking *c)
 {
     const struct rp_rank *first = c->run->ranks.at, *other = NULL, *before = NULL;
@@ -289,7 +289,7 @@ static void check_pairs(struct checking *c)
         const struct rp_rank *rank = &first[i];
         struct differences now;
 
-        /* two files of one rank are compared with each other, all others with the first */
+        /* two files of one rank are compared with each other, and all others with the first */
         for (k = 0;
              k < i && (rank->digest->rank < 0 || first[k].digest->rank != rank->digest->rank); k++)
             ;
@@ -323,7 +323,7 @@ static void check_pairs(struct checking *c)
             what_differs(c, &d, before, other), advice(c, before, other));
 }
 
-/* Files that did not say their number, or whose number another file has. */
+/* Finds files that do not state their number, or whose number another file has. */
 static void check_numbers(struct checking *c)
 {
     struct rp_arena *arena = &c->run->arena;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Remarks are made at the end, in the order of kinds and of the inputs, so that they do not depend
- * on which thread was first. The screen gets one line a kind, with the first names: a run of a
- * thousand ranks has no thousand lines.
+ * on which thread was first. The screen shows one line for each kind, with the first names, so that
+ * a run of a thousand ranks does not make a thousand lines.
  */
 #include "base/decides.h"
 #include "base/escape.h"
@@ -28,7 +28,7 @@ RP_LIMIT(MOST_RANKS, "ranks", "of a larger job those that are missing are not li
 RP_LIMIT(TOKEN_DIGITS, "hexadecimal digits",
          "names that differ in such a token only are shown as one kind of file");
 
-/* The name of a file without the folder that the user gave. */
+/* Returns the name of a file without the folder that the user gave. */
 static const char *short_path(const struct rp_trust_log *log, const char *path)
 {
     const char *given = log->given                  ? log->given
@@ -46,7 +46,7 @@ static const char *short_path(const struct rp_trust_log *log, const char *path)
 /* In the order of the remarks. */
 static const struct kind {
     const char *name;
-    const char *label, *one; /* of a line: what it begins with, what is counted */
+    const char *label, *one; /* the beginning of its line, and the noun that is counted */
     const char *end;         /* what follows from it */
 } kinds[] = {
     {"not_read", "not read", "file", ""},
@@ -102,8 +102,8 @@ static enum rp_code add_note(struct rp_trust_log *log, const struct rp_trust_tra
 
 /* ---- what was not read */
 
-/* "rank12.json.gz" and "rank3.json" have the shape "rank#.json": numbers, and tokens of hexadecimal
-   digits, do not count, nor does compression. */
+/* "rank12.json.gz" and "rank3.json" have the shape "rank#.json": numbers, tokens of hexadecimal
+   digits and compression do not count. */
 static void shape_of(const char *path, char *out, size_t size)
 {
     static const char *const packed[] = {".gz", ".zst", ".xz"};
@@ -163,8 +163,8 @@ static bool is_named_like_trace(const struct rp_map *shapes, const char *path)
     return rp_rank_in_name(path) != RP_NO_RANK || (key && rp_map_get(shapes, key) != RP_MAP_NONE);
 }
 
-/* A configuration in JSON beside the traces is nobody's concern; what is in a folder that may not
-   be read, nobody knows. */
+/* Whether an unread file may be missed: a JSON configuration beside the traces is not, while the
+   content of a folder that may not be read is unknown. */
 static bool is_missed(const struct rp_map *shapes, const struct rp_unread *u)
 {
     bool closed = u->why == RP_UNREAD_HOLE && strcmp(u->reason, RP_HOLE_LINK) != 0;
@@ -175,14 +175,14 @@ static bool is_missed(const struct rp_map *shapes, const struct rp_unread *u)
            (unseen && has_trace_ending(u->path));
 }
 
-/* Whether its name begins with a '.': notes of tools, not of people. */
+/* Whether its name begins with a '.': such files are notes of tools, not of people. */
 static bool is_hidden(const char *path)
 {
     return *rp_text_file(path) == '.';
 }
 
-/* Known to lie beside traces without being one: the files of an XLA dump, TraceLens' notes, what a
-   recorded program counted. */
+/* Whether it is known to lie beside traces without being one: the files of an XLA dump, TraceLens'
+   notes, counters of a recorded program. */
 static bool is_companion(const char *path)
 {
     const char *name = rp_text_file(path);
@@ -191,7 +191,7 @@ static bool is_companion(const char *path)
            !strcmp(name, "execution_details.json") || rp_text_ends(name, ".metrics");
 }
 
-/* What an error says after the name of its file. */
+/* Returns the text of an error after the name of its file. */
 static const char *without_name(const struct rp_unread *u)
 {
     const char *at = strstr(u->reason, "': ");
@@ -199,7 +199,7 @@ static const char *without_name(const struct rp_unread *u)
     return at ? at + 3 : u->reason;
 }
 
-/* The rank that a file would have been: by its beginning, else by its name. */
+/* The rank that a file would have been, by its beginning or by its name. */
 static int32_t unread_rank(const struct rp_trust_log *log, const struct rp_unread *u)
 {
     const struct rp_selection *s = log->dataset->selection;
@@ -409,8 +409,8 @@ RP_DECISION(FIRST_NS, "ns",
             "look for dead ranks every 100 ms before they end the others",
             "dataset/the_first_to_stop_has_an_edge");
 
-/* Of the ranks that did not end by themselves the one that stopped first, by the clocks of their
-   hosts: others may have been ended because of it. NULL: nobody can tell. */
+/* Finds the rank that stopped first of those that did not end by themselves, by the clocks of their
+   hosts, because others may have been ended by it. NULL if it cannot be known. */
 static const struct rp_trust_trace *first_death(const struct rp_trust_log *log, int64_t *before_ns)
 {
     const struct rp_trust_trace *first = NULL;
@@ -447,7 +447,7 @@ static enum rp_code remark_death(struct rp_trust_log *log, const struct rp_trust
         err);
 }
 
-/* The first one first: its line names few. */
+/* The first one comes first, because its line names only a few. */
 static enum rp_code remark_deaths(struct rp_trust_log *log, struct rp_err *err)
 {
     int64_t before_ns;
@@ -536,7 +536,7 @@ static const char *number_text(struct rp_arena *arena, int64_t n)
     return rp_arena_text(arena, text);
 }
 
-/* "2, 5-7 and 12 more": ranks that are not there. */
+/* Lists missing ranks: "2, 5-7 and 12 more". */
 static const char *list_missing(struct rp_arena *arena, const bool *here, int32_t world,
                                 int64_t missing)
 {
@@ -567,8 +567,8 @@ static void mark_here(bool *here, int32_t world, int64_t number)
         here[number] = true;
 }
 
-/* Ranks that the job has, or that --rank names, and of which nothing is there. What is there and is
-   not used has a remark of its own. */
+/* Remarks on ranks that the job has, or that --rank names, and of which there is no file. Files
+   that are not used have a remark of their own. */
 static enum rp_code remark_missing(struct rp_trust_log *log, const struct rp_trust_run *run,
                                    struct rp_err *err)
 {
@@ -602,8 +602,8 @@ static enum rp_code remark_missing(struct rp_trust_log *log, const struct rp_tru
     return code;
 }
 
-/* What contradicts that files which state their numbers are one run: only worth knowing, since the
-   question is about each of them. The run gets their digests. */
+/* Finds contradictions to files with numbers being one run. They are only worth a remark, since the
+   question is about each file. The run gets their digests. */
 static enum rp_code check_files(struct rp_trust_log *log, struct rp_run *run, struct rp_err *err)
 {
     int32_t *numbers;
@@ -626,7 +626,7 @@ static enum rp_code check_files(struct rp_trust_log *log, struct rp_run *run, st
         err);
 }
 
-/* Where no question numbers the ranks: which files are, by what they state. */
+/* Decides by their stated numbers which files are ranks, if no question numbers them. */
 static enum rp_code judge_files(struct rp_trust_log *log, struct rp_err *err)
 {
     size_t i, n = 0, all = log->traces.n, stated = 0;
@@ -663,7 +663,8 @@ static enum rp_code judge_files(struct rp_trust_log *log, struct rp_err *err)
 
 /* ------------------------------------------------------------------ lines */
 
-/* "truncated: 2 of 8 files: rank1.json (rank 1, 8,218 events read), …" of n notes of a kind. */
+/* Makes the line of n notes of a kind: "truncated: 2 of 8 files: rank1.json (rank 1, 8,218 events
+   read), …". */
 static const char *line_of(const struct rp_trust_log *log, struct rp_arena *arena,
                            const struct rp_trust_note *note, size_t n)
 {
@@ -717,7 +718,7 @@ static enum rp_code write_lines(struct rp_trust_log *log, struct rp_result *resu
 
 RP_ORDER(by_trace_source, struct rp_trust_trace, RP_UP(source), RP_UP(part))
 
-/* An answer that cannot be is a defect, of reprise or of a recording that it took for sound: nobody
+/* An impossible answer is a defect of reprise, or of a recording that it took for sound: nobody
    should act on it unwarned. */
 static enum rp_code remark_impossible(struct rp_trust_log *log, const struct rp_result *result,
                                       struct rp_err *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PyTorch writes the rank into the first kilobytes of a trace ("distributedInfo"), so peeking at a
- * file costs a fraction of a millisecond. Few inputs are all read: one may be a recording of
- * captures (captures.h).
+ * file costs a fraction of a millisecond. If there are few inputs, all are read, because one may be
+ * a recording of captures (captures.h).
  */
 #include "dataset/selection.h"
 
@@ -53,7 +53,8 @@ enum rp_code rp_ranks_check(const char *list, struct rp_err *err)
     return RP_OK;
 }
 
-/* The rank in the first bytes of a trace of PyTorch, or RP_NO_RANK. A merged trace has several. */
+/* Finds the rank in the first bytes of a trace of PyTorch, or RP_NO_RANK. A merged trace has
+   several ranks. */
 static int32_t rank_in_head(const char *head, size_t n)
 {
     static const char info[] = "\"distributedInfo\"", key[] = "\"rank\"";
@@ -72,7 +73,7 @@ static int32_t rank_in_head(const char *head, size_t n)
     return at < end && number < 1000000 ? (int32_t)number : RP_NO_RANK;
 }
 
-/* What a source says itself; one that cannot be read says nothing. */
+/* Reads the number that a source itself states; a source that cannot be read states none. */
 static void look_at_head(const struct rp_dataset *dataset, size_t i, struct rp_selection *s)
 {
     struct rp_input *in;
@@ -93,7 +94,7 @@ static uint64_t name_key(const struct rp_source *source, int32_t number)
     return (uint64_t)source->given << 32 | (uint32_t)number;
 }
 
-/* Numbers in names that are different, for sources that say nothing themselves. */
+/* Uses the numbers in names that are different, for sources that state none themselves. */
 static enum rp_code look_at_names(const struct rp_dataset *dataset, struct rp_selection *s,
                                   struct rp_err *err)
 {
@@ -141,13 +142,13 @@ enum rp_code rp_selection_make(struct rp_dataset *dataset, const char *list, str
         skipped += s[i].skip;
     }
     if (!skipped || skipped == n)
-        return RP_OK; /* if none is wanted, what is there must be said */
+        return RP_OK; /* if none is wanted, the error must list those that are there */
     dataset->selection = s;
     dataset->nskipped = skipped;
     return RP_OK;
 }
 
-/* Whether a time is a number without a unit, other than 0: nobody means nanoseconds. */
+/* Whether a time other than 0 is a number without a unit, since nobody means nanoseconds. */
 static bool lacks_unit(const char *text, size_t len)
 {
     return len && strspn(text, "+-.0123456789") >= len && strspn(text, "+-.0") < len;

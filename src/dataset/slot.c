@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records and answers are blocks: their length in 8 bytes, then a part (result/part.c). Answers to
-   other questions are passed over. */
+   other questions are skipped. */
 #include "dataset/slot.h"
 
 #include "result/part.h"
@@ -98,7 +98,7 @@ static const struct rp_field record_fields[] = {
 static const struct rp_type record_type = {"rank_record", sizeof(struct slot_record), record_fields,
                                            NULL};
 
-/* What is said of a part before it. */
+/* The information that precedes a part. */
 struct answer_head {
     const char *question;
     int64_t code;      /* RP_OK, or why there is no part */
@@ -133,7 +133,7 @@ void rp_slot_free(struct rp_rank_slot *slot)
     free(slot);
 }
 
-/* A part after its length, which is known only when it is written. */
+/* Writes a part after its length, which is known only when the part is written. */
 static enum rp_code write_block(const struct rp_type *type, const void *part, struct rp_out *to,
                                 struct rp_err *err)
 {
@@ -228,7 +228,7 @@ static enum rp_code read_block(struct blocks *b, const struct rp_type *type, str
     return rp_part_read(type, bytes, n, arena, out, err);
 }
 
-/* Texts that no writer leaves out. */
+/* Checks the texts that every writer sets. */
 static enum rp_code check_record(const struct slot_record *record, struct rp_err *err)
 {
     const struct rp_digest *d = &record->digest;
@@ -296,7 +296,7 @@ enum rp_code rp_digest_copy(const struct rp_digest *digest, struct rp_digest **o
     return RP_OK;
 }
 
-/* Passes over answers to the one that fits. */
+/* Skips answers until one fits. */
 static enum rp_code find_answer(struct blocks *b, const struct rp_asked *asked,
                                 struct rp_arena *arena, struct answer_head *head, bool *missing,
                                 struct rp_err *err)

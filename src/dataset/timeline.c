@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The public view of traces. Events are columns inside and structs outside: a call fills a batch of
- * structs, so that neither the layout of the columns nor one call per value is in the interface.
+ * structs, so that the interface shows neither the layout of the columns nor needs one call per
+ * value.
  */
 #include "base/order.h"
 #include "dataset/load.h"
@@ -31,7 +32,7 @@ static size_t clip_range(size_t first, size_t n, size_t count)
     return n < count - first ? n : count - first;
 }
 
-/* A text, or NULL where the trace has none. */
+/* Returns a text, or NULL if the trace has none. */
 static const char *text_or_null(const struct rp_trace *t, rp_str s)
 {
     return s ? rp_trace_str(t, s) : NULL;
@@ -238,7 +239,7 @@ struct rp_rank_list {
     struct rp_run *run;
 };
 
-/* The digest of a rank, and where it comes from. */
+/* The digest of a rank with its source. */
 struct source_digest {
     struct rp_digest *digest;
     size_t source;
@@ -267,7 +268,7 @@ static enum rp_code digest_source(void *user, const struct rp_loaded *loaded, st
     return code;
 }
 
-/* The run takes the digests over. */
+/* The run takes over the digests. */
 static enum rp_code number_ranks(struct rp_run *run, struct digest_list *list, struct rp_err *err)
 {
     rp_sort(list->all.at, list->all.n, sizeof *list->all.at, by_source);

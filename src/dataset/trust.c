@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log of what an answer rests on, while inputs are read; remarks.c turns it into remarks. */
+/* The log of what an answer rests on, kept while inputs are read; remarks.c turns it into
+   remarks. */
 #include "dataset/trust.h"
 
 #include "facts/recorders.h"
@@ -48,7 +49,8 @@ enum rp_code rp_trust_unread(struct rp_trust_log *log, const struct rp_dataset *
     return code;
 }
 
-/* Of a ring; the value is a text in our recordings, and JSON in what they were converted to. */
+/* Events that a ring overwrote; the value is a text in recordings of reprise, and JSON in
+   conversions of them. */
 static int64_t overwritten_events(const struct rp_trace *t)
 {
     for (uint32_t i = 0; i < t->nmeta; i++) {
@@ -96,7 +98,7 @@ static void note_sentences(struct rp_trust_log *log, const struct rp_trace *t,
     }
 }
 
-/* "clocks aligned by …, ±…": as `merge --same-rank` wrote it. */
+/* Reads "clocks aligned by …, ±…" as `merge --same-rank` wrote it. */
 static void note_recorders(struct rp_trust_log *log, const struct rp_trace *t,
                            struct rp_trust_trace *row)
 {
@@ -110,7 +112,7 @@ static void note_recorders(struct rp_trust_log *log, const struct rp_trace *t,
     row->unsure = strstr(record, "\"uncertainty_ns\":null") != NULL;
 }
 
-/* Recordings of ours only: others do not tell. */
+/* Only recordings of reprise tell this. */
 static void note_death(struct rp_arena *arena, const struct rp_trace *t, struct rp_trust_trace *row)
 {
     struct rp_trace_life life;

@@ -2,9 +2,10 @@
 #pragma once
 /*
  * What an answer rests on. While sources are found, traces are read and ranks are numbered,
- * everything is noted that the reader of the answer must know: what was not read, is truncated, is
- * there twice, was lost or is missing. rp_ask makes the log, gives it to all that reads with the
- * dataset, and turns it into remarks of the result, so that no question has code for it.
+ * everything is noted that the reader of the answer must know: inputs that were not read, are
+ * truncated, are there twice, were lost or are missing. rp_ask makes the log, gives it to all that
+ * reads with the dataset, and turns it into remarks of the result, so that no question has code for
+ * it.
  *
  *     rp_sources_open  holes  ----------------\
  *     load.c           unread, loaded ----------> log -> rp_trust_finish -> result->trust
@@ -21,57 +22,58 @@
 enum rp_unread_why {
     RP_UNREAD_EMPTY,    /* no byte */
     RP_UNREAD_UNKNOWN,  /* of no known format */
-    RP_UNREAD_OTHER,    /* may be anything, such as a JSON file that is no trace */
+    RP_UNREAD_OTHER,    /* any file, such as JSON that is not a trace */
     RP_UNREAD_DAMAGED,  /* of a known format */
-    RP_UNREAD_UNOPENED, /* permission, an archive that is damaged */
-    RP_UNREAD_HOLE      /* a link to nothing, a folder that may not be read */
+    RP_UNREAD_UNOPENED, /* no permission, or a damaged archive */
+    RP_UNREAD_HOLE      /* a link to nothing, or a folder that may not be read */
 };
 
 struct rp_unread {
     size_t source;
     enum rp_unread_why why;
-    const char *path, *reason; /* in the arena of the log */
+    const char *path, *reason; /* these are in the arena of the log */
 };
 
 /* A trace that was read. */
 struct rp_trust_trace {
     size_t source;
     uint32_t part;             /* of a merged trace */
-    const char *path;          /* this and the texts: in the arena of the log */
-    int32_t number;            /* of the rank, or RP_NO_RANK */
+    const char *path;          /* the path, like the texts, is in the arena of the log */
+    int32_t number;            /* the number of the rank, or RP_NO_RANK */
     bool unselected;           /* by --rank */
     bool capture;              /* no rank */
     bool cut_archive;          /* the archive ends within the file or right after it */
     enum rp_verdict verdict;   /* whether it is a rank of the run */
-    const char *instead;       /* with RP_VERDICT_COPY and _CLASH */
+    const char *instead;       /* if the verdict is RP_VERDICT_COPY or _CLASH */
     int64_t overwritten;       /* events of a ring */
-    const char *cut, *lost;    /* what the reader said about it, or NULL */
+    const char *cut, *lost;    /* what the reader reported about it, or NULL */
     int64_t hidden, hidden_ns; /* graphs whose kernels were not recorded, and their time */
-    const char *joined;        /* of two recorders: how their clocks were aligned, or NULL */
-    bool unsure;               /* then: nothing tells how well */
-    const char *set_back;      /* the clock was, and times were moved: what was said, or NULL */
-    const char *died;   /* its program did not end by itself: the last thing it did; or NULL */
-    int64_t stopped_ns; /* then: its last moment, in time of the day; 0: not known */
+    const char *joined;        /* for two recorders: how their clocks were aligned, or NULL */
+    bool unsure;               /* if joined: nothing tells how well */
+    const char *set_back; /* the clock was set back and times were moved: the message, or NULL */
+    const char
+        *died; /* the last thing its program did, if it did not end by itself; otherwise NULL */
+    int64_t stopped_ns; /* if died: its last moment, in time of the day; 0 if not known */
     int64_t nevents;
-    int32_t world_size; /* as in the file; 0: not given */
+    int32_t world_size; /* the number in the file; 0 if not given */
     struct rp_health health;
-    struct rp_digest *digest; /* where nobody else numbers the ranks; else NULL */
+    struct rp_digest *digest; /* if no question numbers the ranks; otherwise NULL */
 };
 
-/* A remark of the result, with what the screen says of it. */
+/* A remark of the result, with its text on the screen. */
 struct rp_trust_note {
     struct rp_remark remark;
-    const char *brief; /* in brackets after the name of the file, or NULL */
+    const char *brief; /* in parentheses after the name of the file, or NULL */
     size_t place;
 };
 
-/* The ranks of a run, to say which are missing in the end. where: "in the first run", or "";
+/* The ranks of a run, to tell at the end which are missing. where: "in the first run", or "";
    numbers: those that are there; world: how many the job has; list: the value of --rank, or NULL.
    The texts must live as long as the log. */
 struct rp_trust_run {
     const char *where, *list;
-    bool waits;              /* the answer depends on what they do */
-    int32_t world, *numbers; /* in the arena of the log */
+    bool waits;              /* the answer depends on what these ranks do */
+    int32_t world, *numbers; /* these are in the arena of the log */
     size_t n;
 };
 
@@ -85,37 +87,37 @@ struct rp_trust_log {
     bool ranked;              /* a question about ranks numbers them */
     bool is_job;              /* files are parts of ranks, and each must be read */
     _Atomic bool steps_named; /* a trace has the steps that --step-name asks for */
-    bool misjudged; /* a file that was not read by its name may have been wanted (selection.h) */
-    const struct rp_dataset *dataset; /* of the question, at the end */
-    /* Where the inputs are digests: of what these were made from. */
+    bool misjudged; /* a file that was skipped by its name may have been wanted (selection.h) */
+    const struct rp_dataset *dataset; /* the question's, set at the end */
+    /* If the inputs are digests, these are about the files from which they were made. */
     const char *given; /* the path that all were given by, or NULL */
-    size_t nfiles;     /* 0: count those of the dataset */
+    size_t nfiles;     /* 0 to count those of the dataset */
 };
 
 void rp_trust_log_init(struct rp_trust_log *log);
 void rp_trust_log_release(struct rp_trust_log *log);
 
-/* A source that is no trace or could not be read. Only names that look like those of traces become
-   remarks, so it may be called for every file. Of any thread. */
+/* Notes a source that is not a trace or could not be read. May be called for every file, because
+   only names that look like those of traces become remarks. May be called from any thread. */
 enum rp_code rp_trust_unread(struct rp_trust_log *log, const struct rp_dataset *dataset,
                              size_t source, enum rp_unread_why why, const char *reason,
                              struct rp_err *err);
 
-/* A trace that was read, each time it is. Of any thread. */
+/* Notes a trace each time it is read. May be called from any thread. */
 enum rp_code rp_trust_loaded(struct rp_trust_log *log, const struct rp_loaded *loaded,
                              struct rp_err *err);
 
-/* It is a recording of graph captures, no rank. Of any thread. */
+/* Notes a recording of graph captures, which is not a rank. May be called from any thread. */
 void rp_trust_capture(struct rp_trust_log *log, const struct rp_loaded *loaded);
 
-/* The trace of a source, or NULL. */
+/* Returns the trace of a source, or NULL. */
 struct rp_trust_trace *rp_trust_find(struct rp_trust_log *log, size_t source, uint32_t part);
 
 /* Copies the verdicts; sources and parts are those of the claims. */
 void rp_trust_judge(struct rp_trust_log *log, const struct rp_claim *claims, const size_t *source,
                     const uint32_t *part, size_t n);
 
-/* About the run as a whole. The text is copied. count: RP_ABSENT_I64 or a number. */
+/* Adds a note about the run as a whole. The text is copied. count: RP_ABSENT_I64 or a number. */
 enum rp_code rp_trust_note(struct rp_trust_log *log, const char *kind, bool incomplete,
                            int64_t count, const char *text, struct rp_err *err);
 
@@ -123,13 +125,13 @@ enum rp_code rp_trust_note(struct rp_trust_log *log, const char *kind, bool inco
 enum rp_code rp_trust_run(struct rp_trust_log *log, const struct rp_trust_run *run,
                           struct rp_err *err);
 
-/* Why nothing could be read: the first of the inputs that should have been a trace, or NULL. */
+/* Says why nothing could be read: the first input that should have been a trace, or NULL. */
 const struct rp_unread *rp_trust_failure(const struct rp_trust_log *log);
 
 /* Whether a warning of a trace's reader is the text of a remark. */
 bool rp_trust_covers(const struct rp_trace *trace, const char *warning);
 
-/* Makes the remarks of the result. judge: nobody numbered the ranks, and the question is about
-   them. */
+/* Makes the remarks of the result. judge: no question numbered the ranks, but this question is
+   about them. */
 enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *dataset, bool judge,
                              struct rp_result *result, struct rp_err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names are sorted, so that those of one process follow each other: n log n. */
+/* Names are sorted, so that those of one process follow each other, which takes n log n. */
 #include "dataset/windows.h"
 
 #include "base/arena.h"

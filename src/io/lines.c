@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of lines. */
+/* Reads files of lines. */
 #include "io/lines.h"
 
 #include "io/input.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole files: one open, one fstat, then a mapping or one read; the descriptor is closed at once.
- */
+/* Reads whole files: one open, one fstat, then a mapping or one read; the descriptor is closed at
+   once. */
 #include "io/mapped.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_BYTES (64u << 10) /* smaller files are read */
+#define READ_BYTES (64u << 10) /* smaller files are read, not mapped */
 
 static enum rp_code read_all(int fd, const char *path, struct rp_mapped *out, struct rp_err *err)
 {

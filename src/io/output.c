@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Outputs: a 64 KiB buffer in front of a descriptor, or memory that grows. A file is written in the
- * same folder (so that the rename cannot cross file systems) without a name, so that nothing is
- * left however the program ends, or where the file system has no such files under a temporary name,
- * with the mode that a new file would have, or that of the file it replaces. Where the folder takes
- * no new file, and for links, devices and pipes, the target itself is opened.
+ * folder of its target, so that the rename cannot cross file systems. It has no name, so that
+ * nothing is left however the program ends; if the file system has no such files, it has a
+ * temporary name. Its mode is that of a new file, or that of the file it replaces. If the folder
+ * takes no new file, and for links, devices and pipes, the target itself is opened.
  */
 #include "io/output.h"
 #include "base/vec.h"
@@ -26,7 +26,7 @@
 
 struct rp_out {
     char *name;
-    char *temp; /* NULL: written in place, or nameless */
+    char *temp; /* NULL if it is written in place or has no name */
     bool nameless;
     int fd; /* -1: memory */
     bool own_fd;
@@ -34,7 +34,7 @@ struct rp_out {
     struct rp_err failure;
     size_t n;            /* in buffer */
     char *buffer;        /* OUT_BUFFER bytes */
-    RP_VEC(char) memory; /* a byte more than was written, for the NUL */
+    RP_VEC(char) memory; /* one byte more than was written, for the NUL */
 };
 
 static enum rp_code new_out(const char *name, int fd, struct rp_out **out, struct rp_err *err)
@@ -80,8 +80,8 @@ enum rp_code rp_out_open_memory(struct rp_out **out, struct rp_err *err)
     return new_out("(memory)", -1, out, err);
 }
 
-/* A name in the folder of path that no other process uses; not made from path's own name, which may
-   be as long as names can be. */
+/* Makes a name in the folder of path that no other process uses. It does not contain path's own
+   name, which may be as long as names can be. */
 static char *temp_name(const char *path, int try_number)
 {
     const char *slash = strrchr(path, '/');
@@ -96,7 +96,8 @@ static char *temp_name(const char *path, int try_number)
     return name;
 }
 
-/* A file in the folder of the output that nobody else sees. It gets a name by its descriptor. */
+/* Opens a file in the folder of the output that nobody else sees. It gets a name by its
+   descriptor. */
 static bool open_nameless(struct rp_out *o)
 {
     const char *slash = strrchr(o->name, '/');
@@ -131,7 +132,7 @@ static bool name_file(struct rp_out *o)
     return false;
 }
 
-/* Opens a temporary file; errno tells why not. */
+/* Opens a temporary file; errno tells why it failed. */
 static bool open_temp(struct rp_out *o)
 {
     if (open_nameless(o))
@@ -306,7 +307,7 @@ enum rp_code rp_out_flush(struct rp_out *out, struct rp_err *err)
     return first_error(out, err);
 }
 
-/* What is left to do when all bytes are written; errors go to out->failure. */
+/* Does what is left when all bytes are written; errors go to out->failure. */
 static void finish_file(struct rp_out *o)
 {
     /* a pipe or a device cannot be synced, and need not */

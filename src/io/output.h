@@ -3,7 +3,7 @@
 /*
  * Buffered output to a file, a descriptor or memory. A file is written beside its final name and
  * renamed by close, so a reader never sees half of it; without close nothing is left behind. Errors
- * stick: after the first one writes do nothing, and close returns it.
+ * stick: after the first one later writes do nothing, and close returns it.
  */
 #include "base/err.h"
 
@@ -12,8 +12,8 @@
 
 struct rp_out;
 
-/* "-" is standard output (not atomic, not closed). So are a symbolic link, a device or a pipe
-   written in place. A descriptor stays open when its output is closed. */
+/* Opens an output. "-" is standard output, which is neither atomic nor closed. A symbolic link, a
+   device or a pipe is written in place. A descriptor stays open when its output is closed. */
 enum rp_code rp_out_open(const char *path, struct rp_out **out, struct rp_err *err);
 enum rp_code rp_out_open_fd(int fd, const char *name, struct rp_out **out, struct rp_err *err);
 enum rp_code rp_out_open_memory(struct rp_out **out, struct rp_err *err);
@@ -25,17 +25,18 @@ void rp_out_printf(struct rp_out *out, const char *fmt, ...) RP_PRINTF(2, 3);
 
 uint64_t rp_out_position(const struct rp_out *out); /* bytes written so far */
 
-/* Of memory output: what was written, NUL-terminated. Borrowed until the next write or close. */
+/* Returns what was written to memory, with a NUL after it. Borrowed until the next write or
+   close. */
 const char *rp_out_borrow_memory(struct rp_out *out, size_t *n);
 
-/* Sends the buffer on; reports the first error so far. */
+/* Writes the buffer out; returns the first error so far. */
 enum rp_code rp_out_flush(struct rp_out *out, struct rp_err *err);
 
-/* Flushes, syncs and renames (files); frees out in every case. */
+/* Flushes, and syncs and renames files; frees out also after a failure. */
 enum rp_code rp_out_close(struct rp_out *out, struct rp_err *err);
 
-/* Removes the unfinished file; frees out. NULL is fine. */
+/* Removes the unfinished file and frees out, which may be NULL. */
 void rp_out_abandon(struct rp_out *out);
 
-/* Closes an output that was written with this result, or abandons it after an error. */
+/* Closes the output if `code` is success, or abandons it after an error. */
 enum rp_code rp_out_end(struct rp_out *out, enum rp_code code, struct rp_err *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cursor's slow half: long varints, fixed values, groups, packed lists, and errors in words. A
- * varint of three to eight bytes is read with one load: the first byte without its high bit is
- * found by counting zeros, and the groups of seven bits are pushed together in three steps.
+ * The slow half of the cursor: long varints, fixed values, groups, packed lists, and the text of
+ * errors. A varint of three to eight bytes is read with one load: the first byte without its high
+ * bit is found by counting zeros, and the groups of seven bits are pushed together in three steps.
  *
  * A failure is noted in the cursor, whose rest becomes empty, so the inline functions test nothing
  * twice; rp_proto_finish turns the note into a message.
@@ -16,7 +16,7 @@
 
 #define MAX_VARINT  10
 #define MAX_NUMBER  ((UINT32_C(1) << 29) - 1)
-#define GROUP_DEPTH 100 /* as protobuf's own readers have */
+#define GROUP_DEPTH 100 /* the same limit as in protobuf's own readers */
 
 enum why { FINE, CUT_VARINT, LONG_VARINT, LENGTH, FIXED, WIRE, NUMBER, END, OPEN, DEPTH, GROUPS };
 
@@ -56,7 +56,7 @@ struct rp_proto_cursor rp_proto_stop_depth(const struct rp_proto_cursor *c,
     return failed;
 }
 
-/* Byte by byte: near the end of the input, and for nine and ten bytes. */
+/* Reads byte by byte: near the end of the input, and for nine and ten bytes. */
 static const uint8_t *varint_slow(const uint8_t *p, const uint8_t *end, uint64_t *value)
 {
     uint64_t v = 0;
@@ -106,7 +106,8 @@ static bool next_fixed(struct rp_proto_cursor *c, struct rp_proto_item *item, co
     return true;
 }
 
-/* Past the end tag of a group whose content begins at p. Inner groups are kept on a small stack. */
+/* Moves past the end tag of a group whose content begins at p. Inner groups are kept on a small
+   stack. */
 static bool next_group(struct rp_proto_cursor *c, struct rp_proto_item *item, const uint8_t *p)
 {
     struct rp_proto_cursor in = *c;
@@ -284,7 +285,7 @@ struct rp_bytes rp_proto_find(struct rp_bytes message, uint32_t number)
 static enum rp_code set(struct rp_err *err, enum rp_code code, const struct rp_proto_cursor *c,
                         const char *fmt, ...) RP_PRINTF(4, 5);
 
-/* "field 3 of message at byte 812: ..." */
+/* Sets the message "field 3 of message at byte 812: ...". */
 static enum rp_code set(struct rp_err *err, enum rp_code code, const struct rp_proto_cursor *c,
                         const char *fmt, ...)
 {

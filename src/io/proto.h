@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Protocol buffers, the wire format, over bytes that are in memory as a whole (mapped, up to many
- * gigabytes). A cursor walks the fields of a message; texts are not copied.
+ * Reads the wire format of protocol buffers from bytes that are in memory as a whole (mapped, up to
+ * many gigabytes). A cursor walks the fields of a message; texts are not copied.
  *
  *     struct rp_proto_cursor c = rp_proto_cursor(bytes, n, 0, depth);
  *     struct rp_proto_item it;
@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes somewhere in the input; borrowed, not NUL-terminated. */
+/* Bytes somewhere in the input; borrowed, without a NUL at the end. */
 struct rp_bytes {
     const uint8_t *at;
     size_t n;
@@ -44,32 +44,34 @@ enum rp_proto_wire {
 struct rp_proto_cursor {
     const uint8_t *at, *end; /* what is still to be read; equal after a failure */
     const uint8_t *begin;    /* of the message */
-    uint64_t offset;         /* of begin in the whole input: errors name bytes of the input */
-    uint32_t depth;          /* levels that may still be entered */
-    uint32_t why;            /* 0, or what went wrong: rp_proto_finish says it in words */
-    uint64_t bad_at, detail; /* byte of the input it went wrong at; a length, a wire type ... */
-    uint32_t number;         /* of the field it went wrong in; 0 where not known yet */
+    uint64_t
+        offset; /* the offset of begin in the whole input, because errors name bytes of the input */
+    uint32_t depth; /* levels that may still be entered */
+    uint32_t why;   /* 0, or what went wrong; rp_proto_finish says it in words */
+    uint64_t bad_at,
+        detail;      /* the byte of the input at which it went wrong; a length, a wire type ... */
+    uint32_t number; /* the field in which it went wrong; 0 if not known yet */
 };
 
 struct rp_proto_item {
     uint32_t number;       /* 1 to 2^29 - 1 */
     uint32_t wire;         /* enum rp_proto_wire */
-    uint64_t value;        /* varint, fixed64, fixed32 */
-    struct rp_bytes bytes; /* RP_WIRE_BYTES: the content; RP_WIRE_GROUP: up to its end tag; any
-                              other: empty */
+    uint64_t value;        /* of varint, fixed64 and fixed32 */
+    struct rp_bytes bytes; /* for RP_WIRE_BYTES the content; for RP_WIRE_GROUP the bytes up to its
+                              end tag; otherwise empty */
     const uint8_t *begin;  /* the field with its tag is begin .. cursor.at */
 };
 
 #define RP_PROTO_KEY(number, wire) ((uint32_t)(number) << 3 | (uint32_t)(wire))
 
-/* Out of line, all for rp_proto_next and the other inline functions. */
+/* Not inline; they serve rp_proto_next and the other inline functions. */
 const uint8_t *rp_proto_varint_long(const uint8_t *p, const uint8_t *end, uint64_t *value);
 bool rp_proto_next_rare(struct rp_proto_cursor *c, struct rp_proto_item *item, const uint8_t *p);
 void rp_proto_stop_varint(struct rp_proto_cursor *c, const uint8_t *p, uint32_t number);
 void rp_proto_stop_length(struct rp_proto_cursor *c, const uint8_t *p, uint32_t number,
                           uint64_t length);
 
-/* A message of n bytes at `offset` of the input; at most `depth` levels deep. */
+/* Begins a message of n bytes at `offset` of the input; at most `depth` levels deep. */
 static inline struct rp_proto_cursor rp_proto_cursor(const void *bytes, size_t n, uint64_t offset,
                                                      uint32_t depth)
 {
@@ -80,11 +82,12 @@ static inline struct rp_proto_cursor rp_proto_cursor(const void *bytes, size_t n
     c.end = c.begin + n;
     c.offset = offset;
     c.depth = depth;
-    c.why = 0; /* what follows in the struct says more about a failure only */
+    c.why = 0; /* the rest of the struct only says more about a failure */
     return c;
 }
 
-/* The message in a field of wire type BYTES or GROUP. Too deep: the new cursor has failed. */
+/* Enters the message in a field of wire type BYTES or GROUP. If it is too deep, the new cursor has
+   failed. */
 struct rp_proto_cursor rp_proto_stop_depth(const struct rp_proto_cursor *c,
                                            const struct rp_proto_item *item);
 
@@ -97,7 +100,7 @@ static inline struct rp_proto_cursor rp_proto_enter(const struct rp_proto_cursor
                            c->offset + (uint64_t)(item->bytes.at - c->begin), c->depth - 1);
 }
 
-/* A varint at p, before end; where it is cut off or too long: NULL. */
+/* Reads a varint at p, before end; returns NULL if it is cut off or too long. */
 static inline const uint8_t *rp_proto_varint_at(const uint8_t *p, const uint8_t *end,
                                                 uint64_t *value)
 {
@@ -114,7 +117,8 @@ static inline const uint8_t *rp_proto_varint_at(const uint8_t *p, const uint8_t 
     return rp_proto_varint_long(p, end, value);
 }
 
-/* The next field; false at the end of the message and after a failure (see rp_proto_finish). */
+/* Reads the next field; returns false at the end of the message and after a failure (see
+   rp_proto_finish). */
 __attribute__((always_inline)) static inline bool rp_proto_next(struct rp_proto_cursor *c,
                                                                 struct rp_proto_item *item)
 {
@@ -157,11 +161,11 @@ __attribute__((always_inline)) static inline bool rp_proto_next(struct rp_proto_
     return true;
 }
 
-/* RP_OK where the message was read to its end; otherwise RP_FORMAT (or RP_LIMIT: too deep) and
-   "field 3 of message at byte 812: length 900 runs past the end at byte 1000". */
+/* Returns RP_OK if the message was read to its end; otherwise RP_FORMAT (or RP_LIMIT if it is too
+   deep) and "field 3 of message at byte 812: length 900 runs past the end at byte 1000". */
 enum rp_code rp_proto_finish(const struct rp_proto_cursor *c, struct rp_err *err);
 
-/* Byte of the input that p, in the cursor's message, is at. */
+/* Returns the byte of the input at which p, in the cursor's message, is. */
 static inline uint64_t rp_proto_offset(const struct rp_proto_cursor *c, const void *p)
 {
     return c->offset + (uint64_t)((const uint8_t *)p - c->begin);
@@ -203,7 +207,7 @@ static inline uint64_t rp_proto_load64(const uint8_t *p)
 
 /* ---- whole messages ---- */
 
-/* The next field of that number and wire type BYTES. */
+/* Finds the next field of that number and wire type BYTES. */
 static inline bool rp_proto_next_bytes(struct rp_proto_cursor *c, uint32_t number,
                                        struct rp_proto_item *item)
 {
@@ -213,8 +217,9 @@ static inline bool rp_proto_next_bytes(struct rp_proto_cursor *c, uint32_t numbe
     return false;
 }
 
-/* Where the value of a field goes: one pointer is set, and says which wire type the field has.
-   Fields of another wire type are ignored, and the last of several counts. A list ends with {0}. */
+/* Where the value of a field goes: exactly one pointer is set, which tells the wire type of the
+   field. Fields of another wire type are ignored, and of several the last counts. A list ends with
+   {0}. */
 struct rp_proto_slot {
     uint32_t number;
     struct rp_bytes *bytes;
@@ -224,28 +229,30 @@ struct rp_proto_slot {
     double *f32, *f64; /* fixed32, fixed64 */
 };
 
-/* Whether the field was one of the list. */
+/* Whether the field was in the list. */
 bool rp_proto_take(const struct rp_proto_slot *slots, const struct rp_proto_item *item);
 
-/* The message to its end; fields that are not in the list are ignored. */
+/* Reads the message to its end; fields that are not in the list are ignored. */
 enum rp_code rp_proto_read(struct rp_proto_cursor c, const struct rp_proto_slot *slots,
                            struct rp_err *err);
 
-/* The varints of a message whose numbers are below n, each at its number; otherwise 0. */
+/* Stores the varints of a message whose numbers are below n, each at its number; missing ones are
+   0. */
 enum rp_code rp_proto_numbers(struct rp_proto_cursor c, uint64_t *values, uint32_t n,
                               struct rp_err *err);
 
-/* Packed lists: a cursor over the content (rp_proto_enter) and one of these until false. */
+/* Reads packed lists: called with a cursor over the content (rp_proto_enter) until it returns
+   false. */
 bool rp_proto_packed_varint(struct rp_proto_cursor *c, uint64_t *value);
 bool rp_proto_packed_fixed32(struct rp_proto_cursor *c, uint32_t *value);
 bool rp_proto_packed_fixed64(struct rp_proto_cursor *c, uint64_t *value);
 
-/* A cursor for rp_proto_packed_varint over a field that c has just read: of a list that is packed,
-   or of one number of a list that is not. A field of another wire type has none. */
+/* Makes a cursor for rp_proto_packed_varint over a field that c has just read: a packed list, or
+   one number of a list that is not packed. It is empty for a field of another wire type. */
 struct rp_proto_cursor rp_proto_list(const struct rp_proto_cursor *c,
                                      const struct rp_proto_item *item);
 
-/* The content of the first field of that number and wire type BYTES, or of the occurrence counted
-   from 0; empty if there is none. Damage after it is not looked for. */
+/* Finds the content of the first field of that number and wire type BYTES, or of the given
+   occurrence, counted from 0; empty if there is none. Damage after it is not looked for. */
 struct rp_bytes rp_proto_find(struct rp_bytes message, uint32_t number);
 struct rp_bytes rp_proto_find_nth(struct rp_bytes message, uint32_t number, size_t occurrence);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes grow in a vector. A nested message begins with one byte for its length; where it turns
- * out longer than 127 bytes, its end moves it to make room. That is a memmove a level, at memory
- * speed, and saves a pass that measures every message first.
+ * The bytes grow in a vector. A nested message begins with one byte for its length; if it turns out
+ * to be longer than 127 bytes, its end moves it to make room. That is one memmove per level, at
+ * memory speed, and saves a pass that measures every message first.
  */
 #include "io/proto_write.h"
 
 #define MAX_VARINT 10
 
-/* n bytes at the end, to be filled, or NULL after a failure. */
+/* Appends n bytes that are to be filled; returns NULL after a failure. */
 static inline uint8_t *take(struct rp_proto_writer *w, size_t n)
 {
     if (w->code != RP_OK)

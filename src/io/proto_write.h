@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Writing protocol buffers into memory: field by field.
+ * Writes protocol buffers into memory, field by field.
  *
  *     struct rp_proto_writer w = {0};
  *     size_t plane = rp_proto_begin(&w, 1);
@@ -24,13 +24,13 @@ struct rp_proto_writer { /* all zero: empty */
 };
 
 void rp_proto_writer_release(struct rp_proto_writer *w); /* it may be used again */
-void rp_proto_rewind(struct rp_proto_writer *w);         /* forgets content and failure */
+void rp_proto_rewind(struct rp_proto_writer *w);         /* discards the content and the failure */
 
-/* What was written, borrowed until the next call; or the failure. */
+/* Returns what was written, borrowed until the next call, or the failure. */
 enum rp_code rp_proto_written(const struct rp_proto_writer *w, struct rp_bytes *bytes,
                               struct rp_err *err);
 
-/* One field. Negative int32, int64 and enums are given as (uint64_t)(int64_t)value. */
+/* Writes one field. Negative int32, int64 and enums are given as (uint64_t)(int64_t)value. */
 void rp_proto_put_varint(struct rp_proto_writer *w, uint32_t number, uint64_t value);
 void rp_proto_put_fixed32(struct rp_proto_writer *w, uint32_t number, uint32_t value);
 void rp_proto_put_fixed64(struct rp_proto_writer *w, uint32_t number, uint64_t value);
@@ -38,13 +38,13 @@ void rp_proto_put_float(struct rp_proto_writer *w, uint32_t number, float value)
 void rp_proto_put_bytes(struct rp_proto_writer *w, uint32_t number, const void *bytes, size_t n);
 void rp_proto_put_text(struct rp_proto_writer *w, uint32_t number, const char *text);
 
-/* A field that is written piece by piece: a nested message, or a packed list (with the adds). Ends
-   come in the reverse order of their begins. The length is put in its place by the end, which moves
-   what follows by a few bytes. */
+/* Begins a field that is written piece by piece: a nested message, or a packed list (with the
+   adds). Ends come in the reverse order of their begins. The end puts the length in its place, and
+   moves the content by a few bytes if necessary. */
 size_t rp_proto_begin(struct rp_proto_writer *w, uint32_t number);
 void rp_proto_end(struct rp_proto_writer *w, size_t begun);
 
-/* Without a tag: elements of packed lists, whole fields. */
+/* These write no tag: elements of packed lists, or whole fields. */
 void rp_proto_add_varint(struct rp_proto_writer *w, uint64_t value);
 void rp_proto_add_fixed32(struct rp_proto_writer *w, uint32_t value);
 void rp_proto_add_fixed64(struct rp_proto_writer *w, uint64_t value);

@@ -2,8 +2,9 @@
 /*
  * Listing sources. Each path is walked (sources_walk.c) to a list of files; each file is opened
  * once to look at its first block, and a tar is gone through to list its members. Regular files are
- * closed again, so a folder of ten thousand files needs no ten thousand descriptors; what can be
- * read only once (pipes, standard input) stays open and is handed to the first who opens it.
+ * closed again, so a folder of ten thousand files does not need as many descriptors; inputs that
+ * can be read only once (pipes, standard input) stay open and are handed to the first caller who
+ * opens them.
  */
 #include "io/sources.h"
 
@@ -18,19 +19,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How a source is opened: one of path (all NULL), once, bytes or failure. */
+/* How a source is opened: by path (if all others are NULL), once, bytes or failure. */
 struct entry {
     struct rp_source source;
-    _Atomic(struct rp_input *) *once; /* an open input, to be handed out */
+    _Atomic(struct rp_input *) *once; /* an open input that is to be handed out */
     const uint8_t *bytes;             /* a member of a tar */
     size_t n;
-    size_t place;                   /* in the order of adding */
-    uint8_t *held;                  /* bytes, where they are ours */
-    const struct rp_err *failure;   /* a tar that could not be read to its end */
-    const struct rp_beside *beside; /* of a CTF trace: the files of its folder */
+    size_t place;                   /* its number in the order of adding */
+    uint8_t *held;                  /* the bytes, if they are to be freed */
+    const struct rp_err *failure;   /* why a tar could not be read to its end */
+    const struct rp_beside *beside; /* for a CTF trace: the files of its folder */
     size_t nbeside;
     bool folded;  /* it is one of these */
-    bool excerpt; /* of a profile that is there too: not listed */
+    bool excerpt; /* an excerpt of a profile that is there too, and so not listed */
 };
 
 struct rp_sources {
@@ -39,7 +40,7 @@ struct rp_sources {
     RP_VEC(struct entry) list;
     RP_VEC(struct rp_hole) holes;
     RP_VEC(struct rp_input *) mapped; /* plain tars whose members are slices */
-    RP_VEC(uint8_t *) aside;          /* held bytes of what was folded */
+    RP_VEC(uint8_t *) aside;          /* bytes held for the files of folded folders */
 };
 
 /* ---- natural order ---- */
@@ -101,7 +102,7 @@ static enum rp_code sources_nomem(struct rp_err *err)
     return rp_err_nomem(err, "listing the inputs");
 }
 
-/* A new entry with its names; member may be NULL. Valid until the next one is added. */
+/* Adds an entry with its names; member may be NULL. It is valid until the next one is added. */
 static enum rp_code add_source(struct rp_sources *s, const struct rp_source *like,
                                const char *member, struct entry **out, struct rp_err *err)
 {
@@ -127,7 +128,7 @@ static enum rp_code add_source(struct rp_sources *s, const struct rp_source *lik
     return RP_OK;
 }
 
-/* The end of a tar that failed: an entry that gives the error when it is its turn. */
+/* Adds an entry for the end of a tar that failed: it gives the error when it is its turn. */
 static enum rp_code add_failure(struct rp_sources *s, const struct rp_source *like,
                                 const struct rp_err *failure, struct rp_err *err)
 {
@@ -158,7 +159,7 @@ static enum rp_code add_member(struct rp_sources *s, const struct rp_source *lik
     return RP_OK;
 }
 
-/* The same name twice: by place in the tar, the later one being the valid one. */
+/* Equal names are ordered by their place in the tar, because the last one is valid. */
 RP_ORDER(by_member, struct entry, rp_natural_compare(a->source.member, b->source.member),
          RP_UP(place))
 
@@ -189,7 +190,7 @@ static bool has_member(const struct rp_sources *s, size_t first, const char *nam
     return i < n && !strcmp(s->list.at[first + i].source.member, name);
 }
 
-/* Excerpts of profiles that are there too. The members are in order, and stay so. */
+/* Drops excerpts of profiles that are there too. The members are in order, and stay so. */
 static void drop_excerpts(struct rp_sources *s, size_t first)
 {
     size_t kept = first;
@@ -218,7 +219,7 @@ static bool describes(const struct entry *e, size_t *folder_n)
     return strcmp(base, "metadata") == 0 && rp_describes_ctf(e->bytes, e->n);
 }
 
-/* The name within the folder of a file right in it, or in its index; else NULL. */
+/* Returns the name within the folder of a file right in it or in its index; otherwise NULL. */
 static const char *name_within(const struct entry *e, const char *folder, size_t n)
 {
     const char *name = e->source.member + n;
@@ -275,8 +276,8 @@ static enum rp_code fold_traces(struct rp_sources *s, size_t first, struct rp_er
 }
 
 /*
- * Lists a tar's members. in is kept where they are slices of it. A failure on the way does not lose
- * what came before: it becomes the last entry.
+ * Lists a tar's members. `in` is kept if they are slices of it. If it fails on the way, the members
+ * so far are kept, and the failure becomes the last entry.
  */
 static enum rp_code add_tar(struct rp_sources *s, const struct rp_source *like, struct rp_input *in,
                             bool *keep_in, struct rp_err *err)
@@ -367,7 +368,7 @@ static enum rp_code add_once(struct rp_sources *s, const struct rp_source *like,
     return RP_OK;
 }
 
-/* Takes the open input: keeps or closes it. */
+/* Takes the open input, which is kept or closed. */
 static enum rp_code add_opened(struct rp_sources *s, const struct rp_source *like,
                                struct rp_input *in, bool again, struct rp_err *err)
 {
@@ -452,7 +453,7 @@ static enum rp_code add_path(struct rp_sources *s, const char *path, size_t give
         return code;
     case RP_FILE_REGULAR:
         return add_file(s, &like, true, err);
-    default: /* read once, or not there: opening tells */
+    default: /* it can be read only once, or is missing, which shows when it is opened */
         return add_file(s, &like, false, err);
     }
 }

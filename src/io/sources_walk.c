@@ -94,8 +94,8 @@ static enum rp_code list_folder(struct rp_walk *w, const struct rp_limits *limit
     return walk_level(w, limits, &below, err);
 }
 
-/* The names in one folder, sorted, without hidden ones (such as "._" files). Not to read the folder
-   that the user named is an error. */
+/* Lists the names in one folder, sorted, without hidden ones (such as "._" files). It is an error
+   if the folder that the user named cannot be read. */
 static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits,
                                const struct level *level, struct child_list *list,
                                struct rp_err *err)
@@ -132,8 +132,9 @@ static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits
 
 bool rp_describes_ctf(const uint8_t *head, size_t n)
 {
-    static const uint8_t packet[4] = {0x57, 0x1d, 0xd1, 0x75}; /* text in packets, little endian */
-    static const uint8_t other[4] = {0x75, 0xd1, 0x1d, 0x57};  /* ... big endian */
+    static const uint8_t packet[4] = {0x57, 0x1d, 0xd1,
+                                      0x75}; /* CTF text in packets, little-endian */
+    static const uint8_t other[4] = {0x75, 0xd1, 0x1d, 0x57}; /* ... big endian */
 
     return (n >= 10 && !memcmp(head, "/* CTF 1.8", 10)) ||
            (n >= 4 && (!memcmp(head, packet, 4) || !memcmp(head, other, 4)));

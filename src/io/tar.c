@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXTENSION_BYTES ((uint64_t)1 << 20) /* a name or a set of pax records */
+#define EXTENSION_BYTES ((uint64_t)1 << 20) /* of a name or a set of pax records */
 #define SKIP_BYTES      ((size_t)64 << 10)
 #define FIRST_BYTES     ((size_t)1 << 20)
 
@@ -40,7 +40,7 @@ struct rp_tar {
     const uint8_t *whole; /* NULL: read */
     size_t whole_n;
     uint64_t at;      /* offset in the tar */
-    uint64_t pending; /* content and padding of the last member that remain to be skipped */
+    uint64_t pending; /* the content and padding of the last member that remain to be skipped */
     uint64_t members;
     bool ended, cut;
     uint8_t *held;
@@ -50,12 +50,12 @@ struct rp_tar {
     uint64_t long_size;  /* from 'x' */
     bool sparse;         /* from 'x' */
     uint8_t *scratch;    /* SKIP_BYTES */
-    uint64_t held_total; /* bytes of all members that were read and returned */
+    uint64_t held_total; /* the bytes of all members that were read and returned */
 };
 
 /* ---- header fields ---- */
 
-/* Octal digits with blanks around them, or base 256 if the first bit is set. */
+/* Parses octal digits with blanks around them, or base 256 if the first bit is set. */
 static bool parse_number(const uint8_t *field, size_t n, uint64_t *value)
 {
     size_t i = 0;
@@ -117,7 +117,7 @@ static bool is_zero_block(const uint8_t *h)
     return true;
 }
 
-/* prefix/name; the prefix only exists in POSIX headers, GNU keeps times there. */
+/* Joins prefix/name; the prefix only exists in POSIX headers, because GNU keeps times there. */
 static void header_name(struct rp_tar *tar, const uint8_t *h)
 {
     size_t n = 0, name_n = strnlen((const char *)h + NAME_AT, NAME_N);
@@ -140,7 +140,7 @@ static enum rp_code tar_damaged(const struct rp_tar *tar, uint64_t offset, const
                          rp_input_borrow_name(tar->in), (unsigned long long)offset, what);
 }
 
-/* Up to n bytes, fewer only at the end. */
+/* Reads up to n bytes, fewer only at the end. */
 static enum rp_code read_some(struct rp_tar *tar, uint8_t *out, size_t n, size_t *got,
                               struct rp_err *err)
 {
@@ -179,7 +179,7 @@ static enum rp_code skip_bytes(struct rp_tar *tar, uint64_t n, struct rp_err *er
     return RP_OK;
 }
 
-/* Reads n bytes into a new block, growing as they come; *got is fewer only at the end. */
+/* Reads n bytes into a block that grows as they come; *got is less than n only at the end. */
 static enum rp_code read_held(struct rp_tar *tar, uint64_t n, uint8_t **out, size_t *got,
                               struct rp_err *err)
 {
@@ -240,7 +240,7 @@ static enum rp_code pax_record(struct rp_tar *tar, const uint8_t *key, size_t ke
     return RP_OK;
 }
 
-/* "27 path=some/long/name\n", the length counting the whole line. */
+/* Reads "27 path=some/long/name ", in which the length counts the whole line. */
 static enum rp_code pax_records(struct rp_tar *tar, const uint8_t *at, size_t n, struct rp_err *err)
 {
     while (n > 0 && *at != '\0') {
@@ -298,11 +298,11 @@ static bool is_wanted(const char *name, uint8_t type)
 
     if (type != '0' && type != '\0' && type != '7')
         return false;
-    /* before ustar a name that ends in '/' was a folder */
+    /* before ustar a folder was a name that ends in '/' */
     return *base != '\0' && strncmp(base, "._", 2) != 0;
 }
 
-/* Reads a member into tar->held. The bytes that are there count against the limit, not the size in
+/* Reads a member into tar->held. The limit applies to the bytes that are there, not to the size in
  * the header. */
 static enum rp_code read_member(struct rp_tar *tar, uint64_t size, size_t *got, struct rp_err *err)
 {
@@ -371,7 +371,7 @@ static enum rp_code read_header(struct rp_tar *tar, uint8_t *h, uint64_t *size, 
     return RP_OK;
 }
 
-/* A header that is not an extension: returns or skips the member. */
+/* Handles a header that is not an extension: returns or skips the member. */
 static enum rp_code take_member(struct rp_tar *tar, const uint8_t *h, uint64_t size,
                                 struct rp_tar_member *m, struct rp_err *err)
 {
@@ -389,7 +389,7 @@ static enum rp_code take_member(struct rp_tar *tar, const uint8_t *h, uint64_t s
     /* links and devices have no content, even with a size */
     if (h[TYPE_AT] < '1' || h[TYPE_AT] > '6')
         tar->pending = size + padding(size);
-    if (h[TYPE_AT] != 'K' && h[TYPE_AT] != 'g') /* these apply to later members too */
+    if (h[TYPE_AT] != 'K' && h[TYPE_AT] != 'g') /* these apply to later members, too */
         forget_extension(tar);
     return RP_OK;
 }

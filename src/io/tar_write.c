@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers of a tar: sizes in octal, from 8 GiB on in the binary form that GNU and pax tars share.
- */
+/* Writes headers of a tar: sizes in octal, from 8 GiB on in the binary form that GNU and pax tars
+   share. */
 
 #include "io/tar.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clocks of a job. Without servers its agreements (Sync) are rendezvous and the sends and
- * receives of its rings are messages. With servers (BytePS) a worker's log and the traces of its
- * ranks share a clock, and so do the two logs of a server; what was sent and received is a message.
- * Records that belong together are found by their subject and their occurrence number. Sorting
- * dominates.
+ * Aligns the clocks of a job. Without servers, its agreements (Sync) are rendezvous and the sends
+ * and receives of its rings are messages. With servers (BytePS) a worker's log and the traces of
+ * its ranks share a clock, and so do the two logs of a server; each pair of a send and a receive is
+ * a message. Records that belong together are found by their subject and their occurrence number.
+ * Sorting dominates.
  */
 #include "base/hash.h"
 #include "base/order.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By rank: the first rank of its host; a server has its own clock. */
+/* Sets for each rank the first rank of its host; a server has its own clock. */
 static void share_clocks(const struct rp_job *job, uint32_t *clock_of, size_t n)
 {
     uint32_t r, k;
@@ -31,13 +31,13 @@ static void share_clocks(const struct rp_job *job, uint32_t *clock_of, size_t n)
 
 /* ------------------------------------------------------------------ rings */
 
-struct sync { /* an agreement, as one rank recorded it */
+struct sync { /* an agreement as one rank recorded it */
     uint64_t key;
     int64_t begin_ns, end_ns;
     uint32_t rank, nth;
 };
 
-struct job_step { /* of the rank whose records are read */
+struct job_step { /* a step of the rank whose records are read */
     int64_t begin_ns, id;
 };
 
@@ -64,7 +64,7 @@ static void number_syncs(struct sync *s, size_t n)
     qsort(s, n, sizeof *s, sync_by_key_nth);
 }
 
-/* When each step of the rank begins: ranks that recorded other steps must not be mixed up. */
+/* Lists when each step of the rank begins: ranks that recorded other steps must not be mixed up. */
 static enum rp_code list_steps(struct ring_facts *f, uint32_t rank)
 {
     const struct rp_job_rank *r = &f->job->ranks[rank];
@@ -91,7 +91,7 @@ static enum rp_code list_steps(struct ring_facts *f, uint32_t rank)
     return code;
 }
 
-/* The number of the step in which a moment lies; -1 before the first. */
+/* Returns the number of the step that contains a moment; -1 before the first. */
 static int64_t step_at(const struct ring_facts *f, int64_t ns)
 {
     size_t i;
@@ -115,7 +115,7 @@ static enum rp_code list_syncs(struct ring_facts *f, uint32_t rank)
     return RP_OK;
 }
 
-/* The rank that a rank sends to on a channel, by its index, or SIZE_MAX. */
+/* Returns the index of the rank to which a rank sends on a channel, or SIZE_MAX. */
 static size_t ring_successor(const struct rp_job *job, size_t rank, int32_t channel)
 {
     const struct rp_job_rank *r = &job->ranks[rank];
@@ -127,7 +127,7 @@ static size_t ring_successor(const struct rp_job *job, size_t rank, int32_t chan
     return SIZE_MAX;
 }
 
-/* The receiver is part of the key: both sides know it. */
+/* The receiver is part of the key, because both sides know it. */
 static enum rp_code list_transfers(struct ring_facts *f, uint32_t rank)
 {
     const struct rp_job_rank *r = &f->job->ranks[rank];
@@ -208,7 +208,8 @@ static enum rp_code clocks_of_rings(const struct rp_job *job, const uint32_t *cl
 
 /* ------------------------------------------------------------------ servers */
 
-/* The first rank of a worker: ranks of one host are adjacent, and the k-th host is worker k. */
+/* Returns the first rank of a worker: ranks of one host are adjacent, and the k-th host is worker
+   k. */
 static size_t rank_of_worker(const struct rp_job *job, size_t worker)
 {
     size_t r, host = 0;
@@ -265,9 +266,9 @@ static enum rp_code list_halves(const struct rp_job *job, size_t nclocks, rp_hal
     return RP_OK;
 }
 
-/* A log may lack a record; the messages after it are then matched wrongly and seem to be received
-   long before they were sent. Between two clocks a message is dropped if it took less than the
-   lowest tenth by more than clocks are off plus FAR times the distance from there to the median. */
+/* If a log lacks a record, the messages after it are matched wrongly and seem to be received long
+   before they were sent. Between two clocks, a message is dropped if its time is below the lowest
+   tenth by more than the clocks may differ plus FAR times the distance from there to the median. */
 #define FAR 3
 RP_DECISION(FAR, "times the distance from the lowest tenth to the median",
             "so far below the lowest tenth a message of another match is, not a quick one",
@@ -301,8 +302,8 @@ static enum rp_code drop_mismatched(rp_clock_message_vec *v, size_t nclocks, str
 }
 
 struct direction {    /* messages from one clock to another */
-    int64_t least_ns; /* INT64_MAX: nothing was sent */
-    double support;   /* number of messages that took hardly longer than the fastest */
+    int64_t least_ns; /* INT64_MAX if nothing was sent */
+    double support;   /* number of messages that took hardly longer than the fastest one */
 };
 
 static void find_directions(const rp_clock_message_vec *v, size_t nclocks,
@@ -325,7 +326,7 @@ static void find_directions(const rp_clock_message_vec *v, size_t nclocks,
     }
 }
 
-/* Half the shortest round trip between any two clocks: every message took at least that. */
+/* Returns half the shortest round trip between any two clocks: every message took at least that. */
 static int64_t least_message_ns(const struct direction *directions, size_t nclocks)
 {
     int64_t least = INT64_MAX;
@@ -342,9 +343,9 @@ static int64_t least_message_ns(const struct direction *directions, size_t ncloc
     return least == INT64_MAX || least < 0 ? 0 : least;
 }
 
-/* Where even the fastest message of one direction waited for others, the round trip is longer than
+/* If even the fastest message of one direction waited for others, the round trip is longer than
    necessary. Most of the excess belongs to the direction in which only few messages were as fast:
-   its messages are shortened by that much, and all messages by what every message takes. */
+   its messages are shortened by that much, and all messages by the least time of a message. */
 static enum rp_code shorten_messages(rp_clock_message_vec *v, size_t nclocks, struct rp_err *err)
 {
     struct direction *directions = malloc((nclocks * nclocks + 1) * sizeof *directions);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Learning what communication costs (costs.h). Linear in the records; the grid of a cycle is looked
-   for among 20,000 lengths. */
+/* Learns what communication costs (costs.h). Linear in the records; the grid of a cycle is searched
+   among 20,000 lengths. */
 #include "job/costs.h"
 
 #include "base/order.h"
@@ -25,7 +25,7 @@ static void fit_add(struct fit *f, double x, double y)
     f->xy += x * y;
 }
 
-/* Neither latency nor slope is negative. *one_size: all sizes are the same. */
+/* Neither latency nor slope is negative. *one_size tells that all sizes are the same. */
 static struct rp_job_line fit_line(const struct fit *f, bool *one_size)
 {
     double spread = f->xx - (f->n > 0 ? f->x * f->x / f->n : 0);
@@ -55,7 +55,7 @@ int64_t rp_job_tensor_bytes(const struct rp_job_costs *costs, int64_t tensor)
     return at == RP_MAP_NONE ? -1 : costs->job->tensors.at[at].bytes;
 }
 
-/* Of a recorded group, "5+6"; -1: one of them is not known. */
+/* Returns the bytes of a recorded group, "5+6"; -1 if one of its tensors is not known. */
 static double group_bytes(const struct rp_job_costs *c, const char *name, size_t *n)
 {
     double sum = 0;
@@ -126,7 +126,7 @@ static void learn_rank(struct rp_job_costs *c, const struct rp_job_means *m, siz
 static void count_messages(struct rp_job_costs *c, const struct rp_job_means *m)
 {
     const struct rp_mean_rank *r = &m->ranks[0];
-    double most = 0; /* that one loop has carried */
+    double most = 0; /* the most that one loop has carried */
     bool several = false;
     size_t g, i, members;
 
@@ -230,7 +230,7 @@ typedef RP_VEC(int64_t) time_vec;
 
 RP_ORDER(by_begin, struct rp_job_span, RP_UP(begin_ns))
 
-/* When a rank voted, where it did not wait for the agreement before. */
+/* Lists when a rank voted, except for votes that waited for the previous agreement. */
 static enum rp_code collect_votes(const struct rp_job_rank *r, time_vec *out, struct rp_err *err)
 {
     struct rp_job_span *list = malloc((r->spans.n + 1) * sizeof *list);
@@ -255,7 +255,7 @@ static enum rp_code collect_votes(const struct rp_job_rank *r, time_vec *out, st
     return code;
 }
 
-/* How far the votes lie on one point of a cycle, 0 to 1, and where. */
+/* Computes how closely the votes lie at one point of a cycle, 0 to 1, and at which. */
 static double concentration(const time_vec *votes, double cycle_ns, double *phase_ns)
 {
     double x = 0, y = 0, tau = 2 * M_PI;
@@ -270,7 +270,7 @@ static double concentration(const time_vec *votes, double cycle_ns, double *phas
     return sqrt(x * x + y * y) / (double)votes->n;
 }
 
-/* The least of all ranks; 0 as soon as one is below `above`. */
+/* Returns the least value of all ranks; 0 as soon as one is below `above`. */
 static double concentration_of_all(const struct rp_job_costs *c, const time_vec *votes,
                                    double cycle_ns, double above)
 {
@@ -281,7 +281,7 @@ static double concentration_of_all(const struct rp_job_costs *c, const time_vec 
     return least > above ? least : 0;
 }
 
-/* The longest cycle on which the votes of every rank lie. */
+/* Finds the longest cycle on which the votes of every rank lie. */
 static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
 {
     double cycle = CYCLE_MOST_NS, best = 0, width = CYCLE_STEP - 1;
@@ -308,7 +308,8 @@ static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
                 c->cycle_ns = cycle;
             }
         }
-    c->cycle_ns = 10 * round(c->cycle_ns / 10); /* the same on every machine */
+    c->cycle_ns =
+        10 * round(c->cycle_ns / 10); /* rounded, so that it is the same on every machine */
     for (size_t r = 0; r < c->nranks && c->cycle_ns > 0; r++) {
         concentration(&votes[r], c->cycle_ns, &c->ranks[r].phase_ns);
         c->ranks[r].phase_ns = 10 * round(c->ranks[r].phase_ns / 10);
@@ -353,7 +354,7 @@ struct ring {
     struct rp_err *err;
 };
 
-/* Numbers as the recorded rings begin their messages: by chunk, loop, slice, channel. */
+/* Numbers messages as the recorded rings begin theirs: by chunk, loop, slice, channel. */
 static uint32_t message(const struct ring *x, size_t rank, size_t chunk, size_t loop, size_t slice,
                         size_t channel, bool send)
 {
@@ -387,8 +388,8 @@ static enum rp_code ring_tasks(struct ring *x)
     return RP_OK;
 }
 
-/* A message that was sent is received; what is received is passed on; a side of a channel does one
-   after the other. */
+/* A message must be sent before it is received, and received before it is passed on; a side of a
+   channel handles one after the other. */
 static enum rp_code ring_edges(struct ring *x)
 {
     const struct rp_job_costs *c = x->c;

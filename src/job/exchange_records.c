@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The messages of a part in a step are followed from the push that its worker began in it: each
- * next record is the first of its kind that is not earlier. Records are sorted once and found by
+ * Follows the messages of a part in a step from the push that its worker began in it: each next
+ * record is the first of its kind that is not earlier. Records are sorted once and found by
  * bisection.
  */
 #include "base/order.h"
@@ -68,7 +68,7 @@ static enum rp_code take_works(struct rp_exchange_ctx *f, const struct rp_job_no
     return RP_OK;
 }
 
-/* A thread does one thing at a time. */
+/* Marks records that overlap as doubtful, since a thread does one thing at a time. */
 static void doubt_works(struct rp_exchange_ctx *f)
 {
     for (size_t i = 1; i < f->works.n; i++) {
@@ -118,7 +118,7 @@ enum rp_code rp_exchange_index_records(struct rp_exchange_ctx *f)
     return code;
 }
 
-/* The first of a key that is not earlier; INT64_MIN: none. */
+/* Returns the first time of a key that is not earlier; INT64_MIN if there is none. */
 static int64_t first_after(const struct rp_message_end *list, size_t n, uint64_t key, int64_t ns)
 {
     size_t low;
@@ -127,7 +127,7 @@ static int64_t first_after(const struct rp_message_end *list, size_t n, uint64_t
     return low < n && list[low].key == key ? list[low].ns : INT64_MIN;
 }
 
-/* How many of the times are not later than this one. */
+/* Returns how many of the times are not later than this one. */
 size_t rp_times_until(const int64_t *list, size_t n, int64_t ns)
 {
     size_t low;
@@ -146,7 +146,7 @@ const struct rp_server_work *rp_server_work_from(const struct rp_exchange_ctx *f
     return i < f->works.n && x[i].key == key ? &x[i] : NULL;
 }
 
-/* When the thread became free before this piece of work. */
+/* Returns when the thread became free before this piece of work. */
 int64_t rp_thread_free_ns(const struct rp_exchange_ctx *f, const struct rp_server_work *x)
 {
     size_t low;
@@ -184,7 +184,7 @@ struct rp_step_exchange *rp_exchange_at(const struct rp_exchange_ctx *f, size_t 
     return &f->exchanges[part * f->out->nworkers + worker];
 }
 
-/* When the last gradient of a part's tensors was ready on a worker. */
+/* Returns when the last gradient of a part's tensors was ready on a worker. */
 static int64_t ready_ns(const struct rp_exchange_ctx *f, size_t worker, int64_t tensor, size_t step)
 {
     const struct rp_job *job = f->m->job;
@@ -205,7 +205,7 @@ static int64_t ready_ns(const struct rp_exchange_ctx *f, size_t worker, int64_t 
     return last;
 }
 
-/* A record after the end of the step belongs to the next one: that of this step is lost. */
+/* A record after the end of the step belongs to the next step, so that of this step is lost. */
 static int64_t in_step(const struct rp_exchange_ctx *f, int64_t ns)
 {
     return ns <= f->until_ns ? ns : INT64_MIN;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Learning from the messages of all parts. The time a message takes its receiver begins at the
- * later of its own begin and the end of the previous message there; the time it takes its sender is
- * at most its whole time, and at most that to the sender's next message. Both are upper bounds: the
- * smallest over all steps and workers is used, and for a single step its own value where it is
- * close. A lag counts only if the sender had nothing else to send at that time. O(records log
- * records), and quadratic in the parts of a worker.
+ * Learns from the messages of all parts. The time that a message takes its receiver begins at the
+ * later of its own begin and the end of the previous message there; the time that it takes its
+ * sender is at most its whole time, and at most that until the sender's next message. Both are
+ * upper bounds: the smallest over all steps and workers is used, or for a single step its own value
+ * if it is close. A lag counts only if the sender had nothing else to send at that time. O(records
+ * log records), and quadratic in the parts of a worker.
  */
 #include "job/exchanges.h"
 #include "base/order.h"
@@ -21,7 +21,7 @@ RP_DECISION(NEAR, "times the smallest bound", "a message that took longer had wa
 
 /* ------------------------------------------------------------------ learning */
 
-/* Upper bounds of what a message took its sender and its receiver. */
+/* Bounds from above the time that a message took its sender and its receiver. */
 static void bound_message(const struct rp_exchange_ctx *f, size_t part, size_t worker, int kind,
                           double *out_ns, double *in_ns)
 {
@@ -80,7 +80,7 @@ static struct rp_message_side *side_of(const struct rp_exchange_ctx *f, size_t p
 
 RP_ORDER(by_value, double, RP_COMPARE(*a, *b))
 
-/* The least of a part over all workers; -1: none. */
+/* Returns the least value of a part over all workers; -1 if there is none. */
 static double least_of_all(const struct rp_exchange_ctx *f, size_t part, int kind, bool receiver)
 {
     double least = -1;
@@ -93,8 +93,8 @@ static double least_of_all(const struct rp_exchange_ctx *f, size_t part, int kin
     return least;
 }
 
-/* A part has the same size for every worker: if it always took one longer than the others, by more
-   than is usual for that worker, it had always waited. */
+/* A part has the same size for every worker: if it always took one of them longer than the others,
+   by more than is usual for that worker, it must always have waited. */
 static void compare_workers(const struct rp_exchange_ctx *f, int kind, bool receiver,
                             double *ratios)
 {
@@ -136,8 +136,8 @@ static enum rp_code compare_all(const struct rp_exchange_ctx *f)
     return RP_OK;
 }
 
-/* A lag counts if the sender sent nothing between what the message waited for and itself, nor just
-   before. */
+/* A lag counts if the sender sent nothing between the event for which the message waited and the
+   message itself, nor just before. */
 static void learn_lag(struct rp_exchange_ctx *f, size_t clock, int kind, int64_t cause_ns,
                       int64_t sent_ns, double busy_ns)
 {
@@ -154,7 +154,7 @@ static void learn_lag(struct rp_exchange_ctx *f, size_t clock, int kind, int64_t
         rp_mean_count(&l->message[kind], lag);
 }
 
-/* The longest time that a node takes to send a message: earlier ones are over. */
+/* Returns the longest time that a node takes to send a message: earlier ones are over. */
 static double longest_send(const struct rp_exchange_ctx *f)
 {
     double most = 0;
@@ -193,7 +193,7 @@ static void learn_sum(struct rp_exchange_ctx *f, size_t part, size_t worker, int
         rp_mean_count(&l->sum, (double)rp_ns_between(got, v->sum->begin_ns));
 }
 
-/* last_ns: when the last sum ended; then when the last copy did. */
+/* last_ns is when the last sum ended, and then when the last copy did. */
 static void learn_merge(struct rp_exchange_ctx *f, size_t part, int64_t *last_ns)
 {
     struct rp_mean_part *p = &f->out->parts[part];
@@ -240,8 +240,7 @@ static void learn_part(struct rp_exchange_ctx *f, size_t part, double busy_ns, i
     }
 }
 
-/* Counts the choices between two parts that were both ready that contradict each of the two orders.
- */
+/* Counts for each of the two orders the choices between two ready parts that contradict it. */
 static void learn_order(struct rp_exchange_ctx *f, size_t worker)
 {
     size_t a, b, n = f->out->nparts;
@@ -276,7 +275,8 @@ static void learn_steps(struct rp_exchange_ctx *f, size_t first, size_t end, int
     }
 }
 
-/* The least that any message took between two nodes, either way: that is the wire. */
+/* Finds the least time that any message took between two nodes in either direction, which is the
+   time of the wire. */
 static void find_wires(struct rp_exchange_ctx *f, size_t first, size_t end)
 {
     for (size_t s = 0; s < f->nclocks * f->nclocks; s++)
@@ -302,7 +302,7 @@ static void find_wires(struct rp_exchange_ctx *f, size_t first, size_t end)
             double *there = &f->wire[p * f->nclocks + w], *back = &f->wire[w * f->nclocks + p];
             double least = *there < *back ? *there : *back;
 
-            /* it takes its receiver what can be written down */
+            /* it takes its receiver at least the smallest time that can be written down */
             least -= fmin(least, RP_JOB_ROUNDING_NS);
             *there = *back = least > 0 ? least : 0;
         }
@@ -351,7 +351,7 @@ static enum rp_code fill_parts(struct rp_exchange_ctx *f)
 
 /* ------------------------------------------------------------------ parts and workers */
 
-/* A part for each key; tensors that travel together have the same keys. */
+/* Makes a part for each key; tensors that travel together have the same keys. */
 static enum rp_code list_parts(struct rp_exchange_ctx *f)
 {
     const struct rp_job *job = f->m->job;

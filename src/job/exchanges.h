@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the messages of a job with servers took in some of its steps. A worker sends a part of a
+ * The times of the messages of a job with servers in some of its steps. A worker sends a part of a
  * gradient, gets an answer, asks for the sum and gets it:
  *
  *     worker   PUSH ..........      PULL ....           .........> there
@@ -13,19 +13,19 @@
 
 struct rp_mean_message {
     double out_ns, in_ns; /* what it takes the sender and the receiver */
-    double wire_ns;       /* from the begin of the one to that of the other */
-    double lag_ns;        /* from what it waits for to when it can be sent */
+    double wire_ns;       /* from the begin of the sending to that of the receiving */
+    double lag_ns;        /* from the event for which it waits until it can be sent */
     bool known;
 };
 
 struct rp_mean_exchange { /* of a worker to a part */
     struct rp_mean_message message[RP_JOB_MESSAGES];
-    double sum_ns, sum_lag_ns; /* of the server: the copy or sum of what was pushed */
+    double sum_ns, sum_lag_ns; /* of the server: the copy or sum of the pushed data */
 };
 
 struct rp_mean_part {
     int64_t key, tensor;
-    uint32_t server, thread; /* thread: among all of all servers */
+    uint32_t server, thread; /* thread: its number among all threads of all servers */
     double merge_ns, merge_lag_ns;
     struct rp_mean_exchange *exchanges; /* by worker */
 };
@@ -35,10 +35,11 @@ struct rp_job_exchanges {
     size_t nworkers, nservers, nthreads, nparts;
     struct rp_mean_part *parts;
     uint32_t *worker_of; /* by rank */
-    bool by_tensor;      /* workers send the lowest tensor first, not the first that is ready */
+    bool by_tensor; /* workers send the lowest tensor first instead of the first that is ready */
 };
 
-/* Of steps [first, end); the job's times are on one clock. Release it also after a failure. */
+/* Uses steps [first, end); the job's times must be on one clock. Must be released also after a
+   failure. */
 enum rp_code rp_job_exchanges_init(struct rp_job_exchanges *out, const struct rp_job_means *m,
                                    size_t first, size_t end, struct rp_err *err);
 void rp_job_exchanges_release(struct rp_job_exchanges *l);
@@ -50,11 +51,11 @@ struct rp_message_end { /* of a message */
     int64_t ns;
 };
 
-struct rp_server_work { /* of a server for a part */
-    uint64_t key;       /* of the part, and whether it is the last copy */
+struct rp_server_work { /* a server's work on a part */
+    uint64_t key;       /* the key of the part, and whether this is the last copy */
     int64_t begin_ns, end_ns;
     uint32_t thread;
-    bool doubtful; /* its end was not recorded: it seems to last into the next */
+    bool doubtful; /* its end was not recorded, so it seems to last until the next */
 };
 
 struct rp_step_message {     /* a message in one step */
@@ -67,15 +68,18 @@ struct rp_step_exchange {
     int64_t ready_ns;
 };
 
-struct rp_message_side { /* of what a message takes one side: everything seen is at least that */
-    double ns, now_ns;   /* of all steps; of those that are asked for; -1: not seen */
-    struct rp_mean near; /* of all steps, those near the least */
+struct rp_message_side { /* how long a message occupies one side: every observation is at least that
+                          */
+    double ns,
+        now_ns; /* the least of all steps, and that of the steps in question; -1 if there is none */
+    struct rp_mean near; /* the mean of those of all steps near the least */
 };
 
 /* Passes over the steps. */
 enum { RP_PASS_LEAST, RP_PASS_USUAL, RP_PASS_NOW, RP_PASS_LAGS };
 void rp_message_side_take(struct rp_message_side *x, double ns, int pass);
-/* For a single step its own value, unless that includes waiting; else the usual one. */
+/* Returns for a single step its own value, unless that includes waiting; otherwise the usual
+   one. */
 double rp_message_side_ns(const struct rp_message_side *x);
 
 struct rp_exchange_sums {
@@ -97,32 +101,33 @@ struct rp_exchange_ctx {
     RP_VEC(struct rp_server_work) by_thread; /* by thread and begin */
     size_t nclocks;
     double *wire;                       /* by clock of sender and receiver */
-    struct rp_step_exchange *exchanges; /* by part and worker: of one step */
+    struct rp_step_exchange *exchanges; /* by part and worker, for one step */
     struct rp_exchange_sums *sums;      /* likewise */
     struct rp_mean *merge;              /* by part */
-    struct rp_mean *any_sum;            /* by part: of all workers */
+    struct rp_mean *any_sum;            /* by part, for all workers */
     struct rp_sender_lags *lags;        /* by clock */
-    size_t against_order[2]; /* choices of workers that contradict: first ready, lowest tensor */
-    int64_t until_ns;        /* the end of the step that is followed */
-    struct rp_map server_of; /* by key: the server that it is pushed to */
+    size_t against_order[2]; /* choices of workers that contradict each order: first ready, lowest
+                                tensor */
+    int64_t until_ns;        /* the end of the step that is being followed */
+    struct rp_map server_of; /* by key: the server to which it is pushed */
     struct rp_err *err;
 };
 
 /* Sorts all records of the nodes. */
 enum rp_code rp_exchange_index_records(struct rp_exchange_ctx *f);
-/* Finds the exchange of a worker for a part in a step: when its messages were sent and received. */
+/* Finds when the messages of a worker for a part were sent and received in a step. */
 void rp_exchange_find(struct rp_exchange_ctx *f, size_t part, size_t worker, size_t step);
-/* After that for all workers: matches copies and sums with pushes. */
+/* Called after that for all workers: matches copies and sums with pushes. */
 void rp_exchange_match_sums(struct rp_exchange_ctx *f, size_t part);
 
 struct rp_step_exchange *rp_exchange_at(const struct rp_exchange_ctx *f, size_t part,
                                         size_t worker);
-/* The clock of a message's sender or receiver. */
+/* Returns the clock of a message's sender or receiver. */
 size_t rp_exchange_clock(const struct rp_exchange_ctx *f, size_t worker,
                          const struct rp_mean_part *p, int kind, bool receiver);
-/* The number of times in a sorted list that are not later than ns. */
+/* Returns the number of times in a sorted list that are not later than ns. */
 size_t rp_times_until(const int64_t *list, size_t n, int64_t ns);
-/* The first work on a part that is not earlier, or NULL; merged: the last copy. */
+/* Find the first work on a part that is not earlier, or NULL; merged: the last copy. */
 uint64_t rp_server_work_key(int64_t key, bool merged);
 const struct rp_server_work *rp_server_work_from(const struct rp_exchange_ctx *f, uint64_t key,
                                                  int64_t ns);

@@ -7,7 +7,7 @@
  * and their links; for BytePS the messages between workers and servers, and the work of the
  * servers. Times are those of the host's own clock, in nanoseconds.
  *
- * From files to a simulation, and what is in which file:
+ * From files to a simulation, with the file of each step:
  *
  *     load.c               finds the files of a directory and reads them into a struct rp_job:
  *       records.c            the traces of a rank, and the logs of BytePS
@@ -49,7 +49,8 @@ RP_DECISION(RP_EARLY_NS, "ns",
 
 #define RP_JOB_FIRST_PARTY 8
 RP_FACT(RP_JOB_FIRST_PARTY, "id", "ps-lite numbers servers 8, 10 ..., and workers 9, 11 ...");
-/* Whether an id is of a server or a worker, or of a server, and its number among these. */
+/* Whether an id is that of a server or a worker, whether it is that of a server, and its number
+   among these. */
 static inline bool rp_job_is_party(int32_t id)
 {
     return id >= RP_JOB_FIRST_PARTY;
@@ -64,7 +65,7 @@ static inline size_t rp_job_party(int32_t id)
 }
 
 struct rp_job_op {
-    const char *name; /* as in the graph of operators */
+    const char *name; /* the same as in the graph of operators */
     int64_t begin_ns, dur_ns;
     int64_t step;
 };
@@ -84,13 +85,14 @@ struct rp_job_transfer {
     bool is_send;
 };
 
-/* An edge of the graph of operators; a tensor's communication has its number, else -1. */
+/* An edge of the graph of operators. The number is that of a tensor if the edge is its
+   communication, otherwise -1. */
 struct rp_job_edge {
     const char *from, *to;
     int64_t from_tensor, to_tensor;
 };
 
-struct rp_job_link { /* of a ring: this rank sends to `to` on the channel */
+struct rp_job_link { /* a link of a ring: this rank sends to `to` on the channel */
     int32_t channel, to;
 };
 
@@ -99,45 +101,45 @@ struct rp_job_link { /* of a ring: this rank sends to `to` on the channel */
 enum rp_job_message_kind {
     RP_JOB_PUSH,      /* worker to server: a part of a gradient */
     RP_JOB_PUSH_DONE, /* the answer */
-    RP_JOB_PULL,      /* worker to server: the sum is wanted */
+    RP_JOB_PULL,      /* worker to server: asks for the sum */
     RP_JOB_PULL_DONE, /* the answer: the sum */
     RP_JOB_MESSAGES
 };
 
-/* One end of a message, as the log of a worker or server has it. */
+/* One end of a message, from the log of a worker or server. */
 struct rp_job_half {
     int64_t ns, key;
     int32_t sender, receiver; /* numbers of ps-lite */
     uint8_t kind;             /* enum rp_job_message_kind */
-    bool sent;                /* when it left; else when it was there */
+    bool sent;                /* the time is when it left; otherwise when it arrived */
 };
 
 struct rp_job_server_op {
     int64_t begin_ns, dur_ns, key;
     int64_t thread;
-    bool merged; /* the copy of the finished sum; else a copy or sum of what a worker sent */
+    bool merged; /* the copy of the finished sum; otherwise a copy or sum of the data of a worker */
 };
 
 /* A worker or a server of BytePS. */
 struct rp_job_node {
-    int32_t id; /* of ps-lite: 8, 10 … servers, 9, 11 … workers; -1: not known */
+    int32_t id; /* the id in ps-lite: 8, 10 … are servers, 9, 11 … workers; -1 if not known */
     RP_VEC(struct rp_job_half) halves;
     RP_VEC(struct rp_job_server_op) ops;
 };
 
 struct rp_job_key { /* a part of the gradients that travel together */
     int64_t key;
-    int64_t tensor; /* one of them; others have keys of the same number */
+    int64_t tensor; /* one of the tensors; others have keys with the same number */
     uint32_t part;
 };
 
-/* A gradient, as metadata.json describes it. */
+/* A gradient as metadata.json describes it. */
 struct rp_job_tensor {
     int64_t id, bytes; /* bytes: -1: not known */
     const char *name;
 };
 
-struct rp_job_type { /* "net/conv" is a "Conv2D" */
+struct rp_job_type { /* the type of an operator: "net/conv" is a "Conv2D" */
     const char *op, *type;
 };
 
@@ -145,7 +147,7 @@ struct rp_job_rank {
     struct rp_arena arena;
     const char *host; /* folder */
     int64_t local;    /* number on its host */
-    int32_t number;   /* in the rings; -1: not known */
+    int32_t number;   /* the number in the rings; -1 if not known */
     RP_VEC(struct rp_job_op) ops;
     RP_VEC(struct rp_job_span) spans;
     RP_VEC(struct rp_job_transfer) transfers;
@@ -157,14 +159,14 @@ struct rp_job {
     struct rp_arena arena;
     size_t nranks;
     struct rp_job_rank *ranks; /* by number */
-    bool has_transfers;        /* sends and receives of rings were recorded */
-    bool has_servers;          /* BytePS: the parts below, not rings */
+    bool has_transfers;        /* the sends and receives of rings were recorded */
+    bool has_servers;          /* BytePS: the fields below are set, and there are no rings */
     size_t nnodes;
     struct rp_job_node *nodes;
     RP_VEC(struct rp_job_key) keys;
-    RP_VEC(const char *) remarks;         /* what was missing, and what is used instead */
-    RP_VEC(struct rp_job_tensor) tensors; /* by rp_load_job_tensors: by id */
-    RP_VEC(struct rp_job_type) types;     /* the same: of operators */
+    RP_VEC(const char *) remarks;         /* missing records, and what is used instead of them */
+    RP_VEC(struct rp_job_tensor) tensors; /* set by rp_load_job_tensors, by id */
+    RP_VEC(struct rp_job_type) types;     /* the types of operators, set by the same function */
 };
 
 /* ------------------------------------------------------------------ loading (load.c) */
@@ -173,51 +175,52 @@ struct rp_job {
    the graph of operators. */
 bool rp_dataset_is_job(const struct rp_dataset *dataset);
 
-/* Release the job also after a failure. */
+/* The job must be released also after a failure. */
 enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, struct rp_job *out,
                          struct rp_err *err);
 void rp_job_release(struct rp_job *job);
 
-/* Also the sizes of its gradients and the types of its operators, of the first rank that has them;
-   a job without metadata.json has none. */
+/* Also loads the sizes of its gradients and the types of its operators, from the first rank that
+   has them; a job without metadata.json has none. */
 enum rp_code rp_load_job_tensors(const struct rp_dataset *dataset, struct rp_job *job,
                                  struct rp_err *err);
 
 /* ------------------------------------------------------------------ clocks (clocks.c) */
 
-/* The clocks of the ranks, and of the servers after them. The ranks of a host share its clock.
-   Without servers rendezvous are the ends of the agreements (Sync) and messages the sends and
-   receives of the rings; with servers the messages of BytePS. likely: with servers, use
+/* Lists the clocks of the ranks and, after them, of the servers. The ranks of a host share its
+   clock. Without servers, rendezvous are the ends of the agreements (Sync), and messages the sends
+   and receives of the rings; with servers, messages are those of BytePS. likely: with servers, use
    likely bounds, which are tighter than the certain ones. */
 enum rp_code rp_clocks_of_job(const struct rp_job *job, bool likely, struct rp_arena *arena,
                               struct rp_clocks *out, struct rp_err *err);
 /* Converts all times of a job to the clock of its first rank. */
 enum rp_code rp_job_align(struct rp_job *job, struct rp_err *err);
 
-/* 0 without servers. */
+/* Returns 0 without servers. */
 size_t rp_job_servers(const struct rp_job *job);
-/* The index of the clock of a worker or server, by its number in ps-lite, or SIZE_MAX. */
+/* Returns the index of the clock of a worker or server with this number in ps-lite, or SIZE_MAX. */
 size_t rp_job_clock_of(const struct rp_job *job, int32_t id);
-/* The same for both ends of a message, and different for any other kind, key or pair. */
+/* Returns the same value for both ends of a message, and different ones for any other kind, key or
+   pair. */
 uint64_t rp_job_message_key(const struct rp_job_half *half);
 
 /* ------------------------------------------------------------------ simulation (model.c) */
 
 /*
- * A job as one part of a simulated run: a step of all its ranks, with the devices that the records
- * show.
+ * Makes a job one part of a simulated run: a step of all its ranks, with the devices that the
+ * records show.
  *
  *     rank r   op -> op -> op ....................... update
  *                     `-> vote .                    /
  *              all ranks        `> agreed -> queue -> copy in -> sends, receives -> copy out
  *
- * Release the part also after a failure.
+ * The part must be released also after a failure.
  */
 enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *job,
                                 struct rp_err *err);
 
 struct rp_job_plan; /* costs.h */
 
-/* The same with other groups of tensors and with fused operators; the plan may be NULL. */
+/* Does the same with other groups of tensors and with fused operators; the plan may be NULL. */
 enum rp_code rp_sim_part_of_plan(struct rp_sim_part *out, const struct rp_job *job,
                                  const struct rp_job_plan *plan, struct rp_err *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folders of the ranks are listed first; then their traces are read, several at a time, each
- * into the rank of its folder, and the texts after them. What is missing and can be had elsewhere
- * is taken from there, with a note; otherwise it is an error that names the folder.
+ * Lists the folders of the ranks first; then their traces are read, several at a time, each into
+ * the rank of its folder, and the texts after them. A missing file is replaced by another one with
+ * the same information, with a note; otherwise it is an error that names the folder.
  */
 #include "base/text.h"
 #include "job/job.h"
@@ -16,7 +16,7 @@
 
 enum file { NO_FILE, OPS, TIMELINE, TRANSFERS, GRAPH, RINGS, METADATA, TOP_GRAPH, KEYS };
 
-/* Which file of a job a path is, by its last part. */
+/* Recognises a file of a job by the last part of its path. */
 static enum file file_of(const char *name)
 {
     static const struct {
@@ -94,8 +94,9 @@ bool rp_dataset_is_job(const struct rp_dataset *dataset)
 struct load_ctx {
     const struct rp_dataset *dataset;
     struct rp_job *job;
-    const char **folder;  /* by rank: the name of a source in it */
-    uint16_t *has, *seen; /* by rank: bits of enum file: what is there, and what was read */
+    const char **folder; /* by rank: the name of a source in its folder */
+    uint16_t *has,
+        *seen; /* by rank: bits of enum file for files that exist, and for those that were read */
 };
 
 static enum rp_code remark(struct load_ctx *l, const char *text, struct rp_err *err)
@@ -110,7 +111,7 @@ static const char *rank_name(const struct rp_job *job, size_t rank, struct rp_ar
                            (long long)job->ranks[rank].local);
 }
 
-/* ".../host1/3": the host and the number on it. */
+/* Finds in ".../host1/3" the host and the number on it. */
 static enum rp_code name_rank(struct rp_job_rank *r, const char *name, struct rp_err *err)
 {
     size_t end = folder_length(name), slash = end, from;
@@ -168,7 +169,7 @@ static enum rp_code list_ranks(struct load_ctx *l, struct rp_err *err)
 
 struct traces {
     struct load_ctx *l;
-    pthread_mutex_t lock; /* files of one rank share its arena */
+    pthread_mutex_t lock; /* files of one rank share its arena, so they need a lock */
 };
 
 static enum rp_code read_rank_file(struct rp_job_rank *rank, enum file file,
@@ -186,7 +187,7 @@ static enum rp_code read_rank_file(struct rp_job_rank *rank, enum file file,
     }
 }
 
-/* A server's log of its work does not say whose it is, but its name: "server_1.txt". */
+/* Only the name of a server's log of its work tells whose it is: "server_1.txt". */
 static int32_t server_of(const char *name)
 {
     const char *at = name + strlen(name);
@@ -270,7 +271,8 @@ static enum rp_code read_text(struct load_ctx *l, size_t source, size_t rank, en
     return code;
 }
 
-/* The description of operators says what the graph says: it is read where there is no graph. */
+/* The description of operators contains the same edges as the graph, and is read if there is no
+   graph. */
 static enum rp_code read_texts(struct load_ctx *l, struct rp_err *err)
 {
     size_t i, rank;
@@ -288,7 +290,7 @@ static enum rp_code read_texts(struct load_ctx *l, struct rp_err *err)
     return RP_OK;
 }
 
-/* A rank that knows the graph: all ranks run the same. */
+/* Finds a rank that knows the graph: all ranks run the same. */
 static enum rp_code find_graph(struct load_ctx *l, size_t *out, struct rp_err *err)
 {
     for (*out = 0; *out < l->job->nranks && !l->job->ranks[*out].edges.n;)
@@ -338,7 +340,7 @@ static enum rp_code lacks(const struct load_ctx *l, size_t rank, const char *wha
                       l->folder[rank], what);
 }
 
-/* Sends and receives count only if all ranks have theirs. */
+/* Checks that all ranks have sends and receives, which only then count. */
 static enum rp_code check_transfers(struct load_ctx *l, struct rp_err *err)
 {
     size_t i, with = 0, without = SIZE_MAX;
@@ -445,7 +447,7 @@ static enum rp_code check_job(struct load_ctx *l, struct rp_err *err)
     return l->job->has_servers ? check_servers(l, err) : check_transfers(l, err);
 }
 
-/* A number at the end of a text, or -1. */
+/* Returns the number at the end of a text, or -1. */
 static int64_t last_number(const char *text)
 {
     size_t n = strlen(text);
@@ -459,7 +461,7 @@ RP_ORDER(by_place, struct rp_job_rank, RP_UP(number),
          RP_COMPARE(last_number(a->host), last_number(b->host)), strcmp(a->host, b->host),
          RP_UP(local))
 
-/* By their number in the rings; without one by host and number on it. */
+/* Numbers ranks as in the rings; those without a number by host and number on it. */
 static enum rp_code number_ranks(struct rp_job *job, struct rp_err *err)
 {
     for (size_t i = 0; !job->has_transfers && i < job->nranks; i++)

@@ -73,7 +73,7 @@ static enum rp_code walk_graph(struct update_search *f)
     return RP_OK;
 }
 
-/* What waits for communication, and what waits for that. */
+/* Finds the operators that wait for communication, and all that wait for those. */
 static enum rp_code find_updates(struct rp_job_means *m, size_t rank, struct rp_err *err)
 {
     struct update_search f = {.r = &m->job->ranks[rank], .w = &m->work[rank], .err = err};
@@ -325,7 +325,7 @@ static void mean_begins(struct rp_job_means *m, size_t first, size_t end)
 
 /* ------------------------------------------------------------------ all of it */
 
-/* From the first start of any rank to the last end of any, over the steps. */
+/* Measures steps from the first start of any rank to the last end of any. */
 static enum rp_code measure_steps(struct rp_job_means *m, struct rp_err *err)
 {
     double *each = malloc((m->nsteps + 1) * sizeof *each), sum = 0, off = 0;

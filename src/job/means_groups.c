@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mean times of the phases of a group of tensors: vote, agreement, queue, copies. An agreement
- * follows the last vote of all ranks, or the previous agreement where the last vote itself waited
- * for that one (such votes begin directly after it). A lag is learned only from those occurrences
+ * Computes mean times of the phases of a group of tensors: vote, agreement, queue, copies. An
+ * agreement follows the last vote of all ranks, or the previous agreement if the last vote itself
+ * waited for it (such votes begin directly after it). A lag is learned only from those occurrences
  * in which it determined the time.
  */
 #include "base/order.h"
@@ -34,7 +34,7 @@ enum rp_code rp_means_index_spans(struct rp_job_means *m, size_t rank, struct rp
     return RP_OK;
 }
 
-/* The span of a phase of a group in a step: that of its first tensor; NULL: none. */
+/* Returns the span of a phase of a group in a step, which is that of its first tensor, or NULL. */
 static const struct rp_job_span *span_in(const struct rp_job_means *m, size_t rank, size_t group,
                                          size_t step, uint8_t phase)
 {
@@ -65,7 +65,7 @@ static enum rp_code add_group(struct rp_job_means *m, const char *name, struct r
     return RP_OK;
 }
 
-/* In the order in which the first rank sends them. */
+/* Lists groups in the order in which the first rank sends them. */
 static enum rp_code groups_of_transfers(struct rp_job_means *m, size_t step, struct rp_err *err)
 {
     const struct rp_means_order *order = &m->work[0].transfers;
@@ -96,7 +96,7 @@ static int by_begin_and_tensor(const void *pa, const void *pb)
     return (a->tensor > b->tensor) - (a->tensor < b->tensor);
 }
 
-/* "5+6", from adjacent spans. */
+/* Names a group "5+6" from adjacent spans. */
 static enum rp_code name_group(struct rp_job_means *m, const struct rp_job_span *const *list,
                                size_t n, struct rp_err *err)
 {
@@ -110,7 +110,7 @@ static enum rp_code name_group(struct rp_job_means *m, const struct rp_job_span 
     return add_group(m, name, err);
 }
 
-/* Without transfers: tensors whose reduction begins at one time were reduced together. */
+/* Without transfers, tensors whose reduction begins at the same time were reduced together. */
 static enum rp_code groups_of_spans(struct rp_job_means *m, size_t step, struct rp_err *err)
 {
     const struct rp_job_rank *r = &m->job->ranks[0];
@@ -135,7 +135,7 @@ static enum rp_code groups_of_spans(struct rp_job_means *m, size_t step, struct 
 
 RP_ORDER(by_tensor, struct rp_job_key, RP_UP(tensor), RP_UP(part))
 
-/* With servers: tensors with the same keys travel together. */
+/* With servers, tensors with the same keys travel together. */
 static enum rp_code groups_of_keys(struct rp_job_means *m, struct rp_err *err)
 {
     size_t i, n = m->job->keys.n;
@@ -191,15 +191,16 @@ enum rp_code rp_means_list_groups(struct rp_job_means *m, size_t step, struct rp
 
 /* ------------------------------------------------------------------ votes and agreements */
 
-struct vote { /* of a rank, for a group in one step */
+struct vote { /* of a rank, for one group in one step */
     const struct rp_job_span *sync, *before;
-    int64_t ready_ns; /* the last gradient, or the step's begin where none was found */
-    bool waited;      /* for the agreement before */
+    int64_t ready_ns; /* the end of the last gradient, or the begin of the step if none was found */
+    bool waited;      /* it waited for the previous agreement */
 };
 
-struct sums {                           /* of a rank and group */
-    struct rp_mean vote, agree, follow; /* where each determined the time */
-    struct rp_mean room; /* from the gradient to the agreement's end where it was not */
+struct sums { /* of a rank and group */
+    struct rp_mean vote, agree,
+        follow;          /* the lags in the cases in which each determined the time */
+    struct rp_mean room; /* from the gradient to the agreement's end in the other cases */
     struct rp_mean lag, queue, in, out, enter, leave, reduce;
 };
 
@@ -214,11 +215,11 @@ struct groups_ctx {
     struct vote *votes;   /* by rank, of one group and step */
     int64_t *ready_ns;    /* by rank, then group: of one step */
     struct ring *rings;   /* by rank, then group: of one step */
-    int64_t *done_ns;     /* by rank: of the group before */
-    bool overlapping;     /* a vote began before the agreement before it ended */
+    int64_t *done_ns;     /* by rank: the end of the previous group */
+    bool overlapping;     /* a vote began before the previous agreement ended */
 };
 
-/* When the last gradient of each group is ready on a rank. */
+/* Finds when the last gradient of each group is ready on a rank. */
 static void find_ready(struct groups_ctx *l, size_t rank, size_t step)
 {
     const struct rp_job_rank *r = &l->m->job->ranks[rank];
@@ -258,7 +259,7 @@ static void find_votes(struct groups_ctx *l, size_t g, size_t step)
     }
 }
 
-/* The last to vote, or NULL. */
+/* Returns the last rank to vote, or NULL. */
 static const struct vote *last_voter(const struct groups_ctx *l)
 {
     const struct vote *last = NULL;
@@ -301,7 +302,7 @@ static void learn_agreement(struct groups_ctx *l, size_t g)
 
 /* ------------------------------------------------------------------ phases */
 
-/* First begin and last end of the transfers of each group of a rank. */
+/* Finds the first begin and last end of the transfers of each group of a rank. */
 static void find_rings(struct groups_ctx *l, size_t rank, size_t step)
 {
     const struct rp_job_means *m = l->m;
@@ -324,7 +325,7 @@ static void find_rings(struct groups_ctx *l, size_t rank, size_t step)
     }
 }
 
-/* When the last rank arrived at the reduction of a group. */
+/* Returns when the last rank arrived at the reduction of a group. */
 static int64_t last_arrival(const struct rp_job_means *m, size_t g, size_t step)
 {
     int64_t last = INT64_MIN;
@@ -400,8 +401,8 @@ static double known_or(const struct rp_mean *own, const struct rp_mean *typical)
     return rp_mean_of(own->n > 0 ? own : typical);
 }
 
-/* A vote that always waited for the agreement before may have been early: as late as usual, but not
-   so late that the agreement would have to be later than it was. */
+/* A vote that always waited for the previous agreement may have been early: it is assumed as late
+   as usual, but not so late that the agreement would have been later. */
 static double vote_lag(const struct sums *s, const struct sums *all, double agree_ns)
 {
     double usual = rp_mean_of(&all->vote), room;

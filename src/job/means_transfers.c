@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mean times of sends and receives. A transfer is identified across steps by its group of tensors,
- * loop, channel, chunk and slice. A receive that overlaps the sends of its rank counts only from
- * the send of its neighbour, on one clock.
+ * Computes mean times of sends and receives. A transfer is identified across steps by its group of
+ * tensors, loop, channel, chunk and slice. A receive that overlaps the sends of its rank counts
+ * only from the begin of its neighbour's send, on the common clock.
  */
 #include "base/order.h"
 #include "facts/times/intervals.h"
@@ -33,7 +33,7 @@ static bool overlap(const struct rp_job_rank *r, const struct rp_means_item *ite
                  rp_ns_between(items[i].begin_ns, rp_ns_sum(a->begin_ns, a->dur_ns)) >
                      RP_JOB_ROUNDING_NS;
     }
-    return 100 * count > n; /* a rare one says nothing: a hundredth */
+    return 100 * count > n; /* a few rare cases, below a hundredth, do not count */
 }
 
 enum rp_code rp_means_index_transfers(struct rp_job_means *m, size_t rank, struct rp_err *err)
@@ -72,7 +72,7 @@ static const struct rp_job_transfer *transfer_in(const struct rp_job_means *m, s
     return at == RP_MAP_NONE ? NULL : &m->job->ranks[rank].transfers.at[at];
 }
 
-/* A receive that is posted early waits for the send: that is no time of its own. */
+/* A receive that is posted early waits for the send, and that time does not count as its own. */
 static double own_ns(const struct rp_job_means *m, size_t from, size_t step,
                      const struct rp_job_transfer *x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key_dict.txt of BytePS: a line per name, with the keys of its parts. And metadata.json of a dPRO
- * trial directory: operators with the names of what they read and write,
+ * Reads key_dict.txt of BytePS, one line per name with the keys of its parts, and metadata.json of
+ * a dPRO trial directory, operators with the names of their inputs and outputs:
  *
  *     {"net/conv": {"op": "Conv2D", "input": [{"name": "x:0", …}], "output": [{"name": "y:0", …}]}}
  *
@@ -24,7 +24,7 @@ struct use {
 struct metadata_ctx {
     struct rp_job_rank *out;
     RP_VEC(struct use) reads, writes;
-    struct rp_map maker; /* hash of a name -> into writes */
+    struct rp_map maker; /* from hash of a name to index in writes */
     struct rp_err *err;
 };
 
@@ -96,7 +96,7 @@ enum rp_code rp_job_read_metadata(struct rp_input *in, struct rp_job_rank *out, 
 
 /* ------------------------------------------------------------------ keys */
 
-/* After the last "PushPull" of a name: "5_6", the numbers of its tensors. */
+/* Reads the numbers of tensors, "5_6", after the last "PushPull" of a name. */
 static const char *tensors_of(const char *name, size_t len)
 {
     static const char sign[] = "PushPull";
@@ -113,7 +113,7 @@ static const char *tensors_of(const char *name, size_t len)
 #define DIGITS 18
 RP_LIMIT(DIGITS, "digits", "the number ends there: no more fit into 64 bits");
 
-/* *at is moved past it. */
+/* Reads a number; *at is moved past it. */
 static bool number_at(const char **at, const char *end, int64_t *out)
 {
     const char *from = *at;
@@ -124,7 +124,7 @@ static bool number_at(const char **at, const char *end, int64_t *out)
     return *at > from;
 }
 
-/* All keys for each tensor of the name. */
+/* Adds all keys for each tensor of the name. */
 static enum rp_code add_keys(const char *tensors, const char *colon, const char *end,
                              struct rp_job *out, struct rp_err *err)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From means to nodes. The recorded steps are parallel, each starting at 0; where that would be too
+ * Makes nodes from means. The recorded steps are parallel, each starting at 0; if that would be too
  * many nodes, several steps become one mean step. Operators of a rank run in their recorded order;
  * updates run when their tensor is ready and the previous operators are done, one at a time. Groups
  * of tensors are agreed on by all ranks and run one after another on each rank. A chunk is sent on
- * when it was received, and received when the neighbour has sent it. Where sends and receives never
- * overlap, one device runs all of them, first come, first served; else each channel has a sending
- * and a receiving side, which keep the recorded order. Without a record of them a reduction takes
- * as long as it took after the arrival of the last rank. O(records).
+ * when it was received, and received when the neighbour has sent it. If sends and receives never
+ * overlap, one device runs all of them, first come, first served; otherwise each channel has a
+ * sending and a receiving side, which keep the recorded order. Without a record of them a reduction
+ * takes as long as it took after the arrival of the last rank. O(records).
  */
 #include "job/model.h"
 
@@ -122,7 +122,7 @@ static uint32_t device_of(const struct rp_model_ctx *m, uint32_t rank, uint32_t 
 
 /* ------------------------------------------------------------------ operators */
 
-/* dPRO's names begin with what an operator belongs to, TensorFlow's with the gradient tape. */
+/* Names in dPRO begin with the phase of an operator, those of TensorFlow with the gradient tape. */
 static uint8_t phase_of(const struct rp_mean_op *op)
 {
     if (op->is_update)
@@ -158,7 +158,8 @@ static enum rp_code add_ops(struct rp_model_ctx *m, uint32_t rank)
     return RP_OK;
 }
 
-/* The middle of the gaps between operators: what an update waits for besides what it needs. */
+/* Returns the median gap between operators, which is the time that an update waits besides its
+   inputs. */
 static double usual_gap(const struct rp_mean_rank *r)
 {
     double sum = 0, n = 0;
@@ -184,8 +185,8 @@ static enum rp_code link_updates(struct rp_model_ctx *m, uint32_t rank)
     return RP_OK;
 }
 
-/* Data: from a tensor's communication to its update, and between operators. Those of one stream
-   that run in order say nothing new. */
+/* Links data: from a tensor's communication to its update, and between operators. Edges within one
+   stream that runs in order add nothing. */
 static enum rp_code link_data(struct rp_model_ctx *m, uint32_t rank)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
@@ -215,8 +216,8 @@ struct vote {
     uint32_t node, edges;
 };
 
-/* The votes of a rank for all groups wait for its gradients, or where none is known for the step's
-   begin. */
+/* The votes of a rank for all groups wait for its gradients or, if none is known, for the begin of
+   the step. */
 static enum rp_code link_votes(struct rp_model_ctx *m, uint32_t rank, struct vote *votes)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
@@ -241,7 +242,7 @@ static enum rp_code link_votes(struct rp_model_ctx *m, uint32_t rank, struct vot
     return RP_OK;
 }
 
-/* A rank votes when its gradients are ready; with the last vote of all a group is decided. */
+/* A rank votes when its gradients are ready; the last vote of all decides a group. */
 static enum rp_code add_votes(struct rp_model_ctx *m, uint32_t *decided)
 {
     size_t g, n = m->means.ngroups;
@@ -268,7 +269,8 @@ static enum rp_code add_votes(struct rp_model_ctx *m, uint32_t *decided)
 
 /* ------------------------------------------------------------------ transfers */
 
-/* in: node at whose end the rank enters the ring; end: node that waits for all its transfers. */
+/* `in` is the node at whose end the rank enters the ring; `end` is the node that waits for all its
+   transfers. */
 static enum rp_code add_transfers(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t in,
                                   uint32_t end)
 {
@@ -288,7 +290,7 @@ static enum rp_code add_transfers(struct rp_model_ctx *m, uint32_t rank, size_t 
     return rp_model_note_wait(m, in, end, first, id + 1);
 }
 
-/* The sides of the channels: what one did before must be over. */
+/* Keeps the order of the sides of the channels: each transfer waits for the previous one. */
 static enum rp_code keep_order(struct rp_model_ctx *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
@@ -312,8 +314,8 @@ static enum rp_code keep_order(struct rp_model_ctx *m, uint32_t rank, size_t g)
     return code;
 }
 
-/* A send that passes on what its rank received needs no edge of its own from where the rank enters
-   the ring, nor does what it passes on need one to where the rank leaves it. */
+/* A send that passes on what its rank received needs no edge from where the rank enters the ring,
+   and the receive before it needs none to where the rank leaves it. */
 static enum rp_code link_ends(struct rp_model_ctx *m, uint32_t rank,
                               const struct rp_mean_transfer *t, uint32_t id, bool passes_on)
 {
@@ -346,7 +348,7 @@ static enum rp_code link_transfers(struct rp_model_ctx *m, uint32_t rank, size_t
     return r->duplex ? keep_order(m, rank, g) : RP_OK;
 }
 
-/* Without a record of transfers: a rendezvous of all ranks, then the time of each. */
+/* Without a record of transfers, adds a rendezvous of all ranks, then the time of each. */
 static enum rp_code add_reduction(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t in,
                                   uint32_t met, uint32_t end)
 {
@@ -377,7 +379,7 @@ static enum rp_code add_agreement(struct rp_model_ctx *m, uint32_t rank, size_t 
     return RP_OK;
 }
 
-/* met: the rendezvous of all ranks, if transfers were not recorded; else RP_NONE. */
+/* met is the rendezvous of all ranks if transfers were not recorded; otherwise RP_NONE. */
 static enum rp_code add_group(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t decided,
                               uint32_t met)
 {
@@ -440,7 +442,7 @@ static enum rp_code build_with(struct rp_model_ctx *m, uint32_t *decided)
     return RP_OK;
 }
 
-/* The step that the means are of. */
+/* Builds the step from which the means are. */
 static enum rp_code build(struct rp_model_ctx *m)
 {
     size_t n = m->means.nranks * m->means.ngroups;
@@ -468,7 +470,7 @@ static enum rp_code build(struct rp_model_ctx *m)
     return code;
 }
 
-/* Nodes of a step: about as many as records. */
+/* Estimates the nodes of a step: about as many as records. */
 static size_t nodes_a_step(const struct rp_job_means *m)
 {
     size_t r, n = 0;
@@ -478,8 +480,8 @@ static size_t nodes_a_step(const struct rp_job_means *m)
     return n / (m->nsteps + 1) + 1;
 }
 
-/* With another plan: the mean of all steps, begun at several points of the cycle in which its ranks
-   wake, if they have one. */
+/* For another plan, builds the mean of all steps, begun at several points of the cycle in which its
+   ranks wake, if they have one. */
 static enum rp_code build_plan(struct rp_model_ctx *m, const struct rp_job_plan *plan)
 {
     struct rp_job_costs costs;
@@ -523,7 +525,7 @@ static enum rp_code build_steps(struct rp_model_ctx *m)
     return RP_OK;
 }
 
-/* Records that contradict each other would make a node wait for itself: none may. */
+/* Records that contradict each other would make a node wait for itself, which is an error. */
 static enum rp_code check_order(const struct rp_model_ctx *m)
 {
     const struct rp_stepgraph *g = &m->part->graph;

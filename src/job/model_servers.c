@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes of a job with servers. Every worker and server has a device that sends and one that
- * receives; a thread of a server is a device too. A message is two nodes, each of which keeps its
- * own device busy: the receiver can begin as soon as the first byte has crossed the wire. If
+ * Makes the nodes of a job with servers. Every worker and server has a device that sends and one
+ * that receives; a thread of a server is a device, too. A message is two nodes, each of which keeps
+ * its own device busy: the receiver can begin as soon as the first byte has crossed the wire. If
  * workers send the tensor with the lowest number first in the recording, they do so in the
  * simulation.
  */
@@ -15,18 +15,20 @@
 struct servers_ctx {
     struct rp_model_ctx *m;
     struct rp_job_exchanges legs;
-    uint32_t out, in, threads; /* first devices: of workers, then servers; of servers' threads */
-    uint32_t *there;           /* by worker and group: all parts of its tensors are there */
+    uint32_t out, in,
+        threads; /* the first devices: of workers, then servers; threads are those of servers */
+    uint32_t
+        *there; /* by worker and group: the node after which all parts of its tensors are there */
 };
 
-/* Workers, then servers. */
+/* Numbers workers first, then servers. */
 static uint32_t place_of(const struct servers_ctx *t, uint32_t worker, const struct rp_mean_part *p,
                          bool at_server)
 {
     return at_server ? (uint32_t)t->legs.nworkers + p->server : worker;
 }
 
-/* The rank of a node: the first of the worker; servers are numbered after all ranks. */
+/* Returns the rank of a node: the first one of the worker; servers are numbered after all ranks. */
 static uint32_t rank_at(const struct servers_ctx *t, uint32_t worker, const struct rp_mean_part *p,
                         bool at_server)
 {
@@ -48,8 +50,8 @@ static uint8_t priority_of(const struct servers_ctx *t, const struct rp_mean_par
                : (uint8_t)(g * (uint32_t)UINT8_MAX / (uint32_t)(t->m->means.ngroups + 1));
 }
 
-/* A message: its node at the sender, and the one at whose end it is there: when the receiver has
-   it, and a wire's time after all of it was sent. */
+/* Adds a message: its node at the sender, and the one at whose end it arrives, which is when the
+   receiver has it, and a wire's time after all of it was sent. */
 static enum rp_code add_message(struct servers_ctx *t, uint32_t worker,
                                 const struct rp_mean_part *p, int kind, uint32_t *leaves,
                                 uint32_t *came)
@@ -93,7 +95,7 @@ static enum rp_code add_push(struct servers_ctx *t, uint32_t worker, const struc
     return rp_model_link(m, sum, merged, p->merge_lag_ns, RP_SG_MEMBER);
 }
 
-/* From the arrival of the push to the arrival of the sum. */
+/* Adds the messages from the arrival of the push to the arrival of the sum. */
 static enum rp_code add_pull(struct servers_ctx *t, uint32_t worker, const struct rp_mean_part *p,
                              uint32_t merged, uint32_t pushed, uint32_t *there)
 {
@@ -110,7 +112,7 @@ static enum rp_code add_pull(struct servers_ctx *t, uint32_t worker, const struc
     return rp_model_link(m, merged, leaves, message[RP_JOB_PULL_DONE].lag_ns, RP_SG_EVENT);
 }
 
-/* The gradients of a part's tensors on the ranks of a worker. */
+/* Links the gradients of a part's tensors on the ranks of a worker. */
 static enum rp_code link_gradients(struct servers_ctx *t, uint32_t worker,
                                    const struct rp_mean_part *p, uint32_t push)
 {
@@ -173,7 +175,8 @@ static enum rp_code add_devices(struct servers_ctx *t)
     return RP_OK;
 }
 
-/* After its last gradient a rank waits until its last update, except for the updates in between. */
+/* After its last gradient a rank waits until its last update, except during the updates in
+   between. */
 static enum rp_code add_wait(struct servers_ctx *t, uint32_t rank)
 {
     struct rp_model_ctx *m = t->m;

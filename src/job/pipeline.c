@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an operation of a pipeline waits for follows from what it is (docs/definitions.md): computes
- * of a stage run in their recorded order, sends follow their compute and receives precede it, each
- * kind of transfer keeps its order, and the end of a step is a chain. The order of the first step
- * of the first data-parallel rank holds for all. The participants of a communication have a
- * rendezvous node: those of two stages, of all data-parallel ranks, or all ranks.
+ * The type of a pipeline's operation decides for what it waits (docs/definitions.md): computes of a
+ * stage run in their recorded order, sends follow their compute and receives precede it, each kind
+ * of transfer keeps its order, and the end of a step is a chain. The order of the first step of the
+ * first data-parallel rank holds for all. The participants of a communication have a rendezvous
+ * node: those of two stages, of all data-parallel ranks, or of all ranks.
  */
 #include "job/pipeline.h"
 
@@ -123,7 +123,7 @@ static rp_str find_str(const struct rp_trace *t, const char *text)
     return RP_NONE;
 }
 
-/* Steps become 0, 1, … Release it also after a failure. */
+/* Renumbers steps as 0, 1, … Must be released also after a failure. */
 static enum rp_code pipeline_read(const struct rp_trace *t, struct rp_pipeline *out,
                                   struct rp_err *err)
 {
@@ -171,14 +171,15 @@ enum type {
     TYPES
 };
 
-/* Participants: none, the peer stage, the first and the last stage, all dp ranks, all ranks. */
+/* Participants: none, the peer stage, the first and the last stage, all data-parallel ranks, all
+   ranks. */
 enum group { ALONE, PEER, ENDS, ALL_DP, ALL };
 
 static const struct {
     const char *name;
     uint8_t group;
     bool is_comm;  /* its ideal is a median */
-    int8_t peer;   /* stage of the other side */
+    int8_t peer;   /* the stage of the other side */
     uint8_t other; /* and its type */
 } types[TYPES] = {
     [FORWARD] = {"forward-compute", ALONE, false, 0, 0},
@@ -210,7 +211,7 @@ struct pipeline_ctx {
     struct rp_sim_part *part;
     struct rp_err *err;
     struct rp_map node_of;    /* place -> node */
-    struct rp_map rendezvous; /* group -> its rendezvous */
+    struct rp_map rendezvous; /* from group to its rendezvous */
     uint32_t name[TYPES];
     uint32_t step, dp; /* that is being linked */
 };
@@ -220,7 +221,7 @@ static uint64_t place_key(uint32_t step, uint32_t dp, uint32_t stage, uint32_t t
     return rp_hash_join(rp_hash_join((uint64_t)step << 32 | dp, (uint64_t)stage << 32 | type), seq);
 }
 
-/* The node of an operation of the step and rank that is being linked; RP_NONE: there is none. */
+/* Returns the node of an operation of the step and rank that is being linked, or RP_NONE. */
 static uint32_t node(const struct pipeline_ctx *m, uint32_t stage, enum type type, uint32_t seq)
 {
     return rp_map_get(&m->node_of, place_key(m->step, m->dp, stage, type, seq));
@@ -257,7 +258,7 @@ static enum rp_code link_nodes(struct pipeline_ctx *m, uint32_t from, uint32_t t
     return rp_vec_push(&m->part->graph.edges, e, m->err);
 }
 
-/* Names of the types, after "" as everywhere. */
+/* Adds the names of the types after "", as everywhere. */
 static enum rp_code add_names(struct pipeline_ctx *m)
 {
     RP_TRY(rp_vec_push(&m->part->graph.names, "", m->err));
@@ -278,7 +279,7 @@ static uint32_t type_of(const struct pipeline_ctx *m, const struct rp_pipeline_o
     return i;
 }
 
-/* The rendezvous of an operation's group, added for its first participant. */
+/* Returns the rendezvous of an operation's group, added for its first participant. */
 static enum rp_code rendezvous_of(struct pipeline_ctx *m, const struct rp_pipeline_op *op,
                                   uint32_t type, uint32_t *id)
 {
@@ -329,7 +330,7 @@ static enum rp_code add_op(struct pipeline_ctx *m, const struct rp_pipeline_op *
 
 /* ------------------------------------------------------------------ what waits for what */
 
-/* Participants of a group do not wait themselves: their rendezvous does. */
+/* Participants of a group do not wait themselves, but their rendezvous does. */
 static uint32_t waiting_node(const struct pipeline_ctx *m, uint32_t op)
 {
     const struct rp_sg_edge *e = m->part->graph.edges.at;

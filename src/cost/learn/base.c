@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The base of a fit: overhead, compute time, memory time and the extra of its kind, each times a
- * factor that is not negative. Least squares of the relative error, reweighted so that a few odd
- * rows do not decide. With four unknowns the constraint is met by trying all subsets.
+ * factor that is not negative. It minimises the squares of the relative error, reweighted so that a
+ * few odd rows do not decide. With only four unknowns, trying all subsets satisfies the constraint.
  */
 #include "base/decides.h"
 #include "cost/learn/learned.h"
@@ -34,8 +34,8 @@ double rp_curve_base(const struct rp_curve *curve, const struct rp_features *x)
     return log(fmax(s, LEAST_S));
 }
 
-/* Solves the normal equations of the unknowns in `set`; false: they have no solution that is not
-   negative. */
+/* Solves the normal equations of the unknowns in `set`; false if no solution is free of negative
+   values. */
 static bool solve_subset(double a[TERMS][TERMS], const double b[TERMS], unsigned set,
                          double out[TERMS])
 {

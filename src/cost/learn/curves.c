@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Curves on the base of a fit: a sum of log-linear pieces, between the quantiles of each size,
- * whose gains are not negative, and of steps for traits. Least squares by coordinate descent,
- * reweighted so that a few odd rows do not decide. Each number format with enough rows has a curve
- * of its own.
+ * Fits curves on the base of a fit: a sum of log-linear pieces between the quantiles of each size,
+ * whose gains are not negative, and of steps for traits. Squares are minimised by coordinate
+ * descent, reweighted so that a few odd rows do not decide. Each number format with enough rows has
+ * its own curve.
  */
 #include "base/decides.h"
 #include "base/order.h"
@@ -69,7 +69,8 @@ double rp_curve_at(const struct rp_curve *curve, const struct rp_features *x, do
 
 RP_ORDER(compare_floats, float, RP_COMPARE(*a, *b))
 
-/* Pieces of one feature: of sizes between quantiles, of traits a step at each value. */
+/* Makes the pieces of one feature: between quantiles for sizes, and a step at each value for
+   traits. */
 static enum rp_code add_pieces(struct curve_fit *c, uint8_t feature, bool is_size, float *values,
                                struct rp_err *err)
 {
@@ -100,8 +101,8 @@ static enum rp_code add_pieces(struct curve_fit *c, uint8_t feature, bool is_siz
     return RP_OK;
 }
 
-/* One coordinate: its best value with the others fixed. low: what it may not be below. Returns how
-   far it moved. */
+/* Finds the best value of one coordinate, at least `low`, with the others fixed. Returns how far it
+   moved. */
 static double descend(struct curve_fit *c, const double *column, double *value, double ridge,
                       double low)
 {

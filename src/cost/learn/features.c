@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Features of operators: times at the peaks of the device, dimensions, and for products of matrices
- * how many tiles they have and how many rounds of tiles the device runs, because it runs a few
- * hundred tiles at a time. All sizes are logarithms.
+ * the number of tiles and of rounds in which the device runs them, because it runs a few hundred
+ * tiles at a time. All sizes are logarithms.
  */
 #include "cost/learn/features.h"
 
@@ -57,7 +57,7 @@ const struct rp_device_peaks *rp_sample_device(const struct rp_sample *s, bool *
 
 /* ------------------------------------------------------------------ by kind */
 
-/* A product of matrices, or what is computed as one: batch, M, K, N. */
+/* A product of matrices, or an operator that is computed like one: batch, M, K, N. */
 struct product {
     double b, m, k, n;
 };
@@ -149,8 +149,8 @@ static void sizes_of(const struct rp_sample *s, enum rp_op_kind kind, double uni
     }
 }
 
-/* Most are logarithms. The weights minimise the error for shapes that were left out, of about 1,400
-   shapes in up to three formats, forwards and backwards, on one H200. */
+/* Most are logarithms. The weights minimise the error for shapes that were left out, among about
+   1,400 shapes in up to three formats, forwards and backwards, on one H200. */
 static const double trait_weights[RP_CONV_TRAITS] = {
     [RP_CONV_BATCH] = 0.4,
     [RP_CONV_CHANNELS] = 0.75,
@@ -191,7 +191,7 @@ static void set_traits(const struct rp_sample *s, struct rp_features *x)
         x->trait[i] = (float)(trait_weights[i] * plain[i]);
 }
 
-/* What does not grow with the shape. */
+/* Sets the traits, which do not grow with the shape. */
 static void traits_of(const struct rp_sample *s, enum rp_op_kind kind,
                       const struct rp_device_peaks *device, double peak, struct rp_features *f)
 {
@@ -214,7 +214,7 @@ static void traits_of(const struct rp_sample *s, enum rp_op_kind kind,
     add_feature(f, log_of(device->memory));
 }
 
-/* Products run on matrix units where the device has them for the format. Libraries compute
+/* Products run on matrix units if the device has them for the format. Libraries compute
    convolutions of fp32 in tf32 unless they are told not to. */
 static double peak_of(const struct rp_sample *s, const struct rp_device_peaks *device)
 {

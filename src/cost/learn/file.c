@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of cost models: text, a line an item, its fields separated by tabs (docs/formats/model.md).
- * Everything in a file may be wrong: what is read is checked so that predictions need no checks.
+ * Reads and writes files of cost models: text with one item per line, whose fields are separated by
+ * tabs (docs/formats/model.md). Anything in a file may be wrong, so it is checked when it is read,
+ * and predictions need no checks.
  */
 #include "cost/learn/learned.h"
 
@@ -17,7 +18,7 @@
 #include <string.h>
 
 #define MAGIC   "reprise-model"
-#define METHOD  "builtin" /* of all fits: earlier versions could train trees, too */
+#define METHOD  "builtin" /* the method of all fits; earlier versions could train trees, too */
 #define VERSION 1
 RP_FACT(VERSION, "version", "of the file (docs/formats/model.md)");
 #define MOST_BYTES ((size_t)64 << 20)
@@ -46,7 +47,7 @@ RP_LIMIT(MOST_SIZE, "of a feature", "a place of a piece above is malformed");
 
 /* ------------------------------------------------------------------ writing */
 
-/* FLOPs and bytes as texts: "-" where they follow from the operator and its shape. */
+/* Writes FLOPs and bytes as texts: "-" if they follow from the operator and its shape. */
 static void work_texts(const struct rp_sample *s, char flops[32], char bytes[32])
 {
     struct rp_sample plain = *s;
@@ -180,7 +181,7 @@ static enum rp_code malformed(const char *what, struct rp_err *err)
     return rp_err_set(err, RP_FORMAT, "malformed %s", what);
 }
 
-/* FLOPs or bytes; "-": rp_sample_complete() knows them. */
+/* Reads FLOPs or bytes; "-" means that rp_sample_complete() knows them. */
 static bool field_work(const struct field *f, double *out)
 {
     *out = NAN;
@@ -276,7 +277,7 @@ static enum rp_code read_curve(struct rp_fit *fit, const struct field *f, size_t
     return rp_vec_push(&fit->curves, curve, err);
 }
 
-/* The features that a kind has, and how many are sizes. */
+/* Counts the features of a kind, and those among them that are sizes. */
 static void count_features(uint8_t kind, size_t *n, size_t *nsizes)
 {
     struct rp_sample s = {.op = "",
@@ -400,8 +401,8 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
     return code == RP_OK ? RP_OK : rp_err_prefix(err, code, "'%s' line %zu", path, number);
 }
 
-/* The rows of a fit, which are sorted by device and operator; of fused chains those of all names.
- */
+/* Finds the rows of a fit, which are sorted by device and operator; for fused chains, those of all
+   names. */
 static void find_rows(const struct rp_learned *m, struct rp_fit *fit)
 {
     const struct rp_sample *rows = m->samples.rows.at;
@@ -420,7 +421,7 @@ static void find_rows(const struct rp_learned *m, struct rp_fit *fit)
         }
 }
 
-/* A fit must be able to predict, and have rows of its own. */
+/* Checks that each fit can predict and has rows of its own. */
 static enum rp_code check_fits(struct rp_learned *m, const char *path, struct rp_err *err)
 {
     bool *taken = calloc(m->samples.rows.n + 1, sizeof *taken);
@@ -478,7 +479,7 @@ enum rp_code rp_learned_read(struct rp_learned *out, const char *path, struct rp
     return finish_reading(&r, path, err);
 }
 
-extern const char rp_cost_h200_model[]; /* by cmake/embed.cmake, of models/h200.model */
+extern const char rp_cost_h200_model[]; /* made by cmake/embed.cmake from models/h200.model */
 
 enum rp_code rp_learned_builtin(struct rp_learned *out, struct rp_err *err)
 {

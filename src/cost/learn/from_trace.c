@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measured operators from traces. The names of a framework become those of the table of operators
- * where both compute the same: aten::mm and aten::addmm are 'matmul'. Dimensions come from the
- * first tensors and the FLOPs of the call, which hold the rest: of a product of M x K the N.
+ * Takes measured operators from traces. The names of a framework become those of the table of
+ * operators if both compute the same: aten::mm and aten::addmm are 'matmul'. Dimensions come from
+ * the first tensors and the FLOPs of the call, which determine the rest, such as N for a product
+ * with M x K.
  */
 #include "cost/learn/from_trace.h"
 
@@ -24,7 +25,7 @@ static void set_dims(struct rp_sample *s, const char *op, const double *dims, si
         s->dim[i] = fmax(round(dims[i]), 1);
 }
 
-/* The n-th tensor that has at least `least` dimensions. */
+/* Finds the n-th tensor that has at least `least` dimensions. */
 static const struct rp_input_tensor *tensor_of(const struct rp_inputs *in, uint32_t least,
                                                uint32_t nth)
 {
@@ -73,7 +74,7 @@ static bool product_call(const struct rp_inputs *in, const char *name, struct rp
     return true;
 }
 
-/* Libraries compute convolutions of fp32 in tf32 where they can: both are one format here. */
+/* Libraries compute convolutions of fp32 in tf32 if they can, so both are one format here. */
 #define CAUSAL 0.75
 RP_DECISION(
     CAUSAL, "of the FLOPs of all pairs",
@@ -125,7 +126,7 @@ static bool attention_call(const struct rp_inputs *in, const char *name, struct 
     return true;
 }
 
-/* The name without its library's and without the '_' of what works in place. */
+/* Returns the name without that of its library and without the '_' of operators in place. */
 static const char *plain_name(const char *name, struct rp_arena *arena)
 {
     const char *plain = rp_torch_op(name);
@@ -183,7 +184,7 @@ static bool shape_call(struct rp_op_costs *costs, rp_event op, const struct rp_o
     }
 }
 
-/* Work of no operator, as fusions of XLA: by what its program says. */
+/* Makes the sample of work without an operator, such as fusions of XLA, from its program. */
 static void shape_item(const struct rp_op_cost *cost, struct rp_sample *s)
 {
     set_dims(s,

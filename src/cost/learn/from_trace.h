@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Measured operators from a trace: calls with recorded shapes, each with the time of its kernels.
- */
+/* Takes measured operators from a trace: calls with recorded shapes, each with the time of its
+   kernels. */
 #include "cost/calls.h"
 #include "cost/learn/samples.h"
 
-/* One call as a sample, in texts of the arena or static ones; false: its shapes or its cost are not
-   known. Copies, collectives and optimizers are none. */
+/* Makes one call a sample, whose texts are in the arena or static; false if its shapes or its cost
+   are not known, and for copies, collectives and optimizers. */
 bool rp_sample_of_call(struct rp_op_costs *costs, const struct rp_work *work,
                        const struct rp_cost_call *call, const char *device, struct rp_arena *arena,
                        struct rp_sample *out);
 
-/* The same for all calls of a trace, added to `out`. `known` as of rp_cost_calls_init. */
+/* Does the same for all calls of a trace and adds them to `out`. `known` is that of
+   rp_cost_calls_init. */
 enum rp_code rp_samples_of_trace(struct rp_samples *out, const struct rp_trace *trace,
                                  const struct rp_category_table *categories, const char *device,
                                  rp_item_cost_fn *known, void *user, struct rp_err *err);

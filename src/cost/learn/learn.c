@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Learning: which fits a model has, and how far off they are for shapes that were left out. An
- * operator on a device has a fit of its own; with several devices it has one over all of them too,
- * and families of operators have one, for what was not measured.
+ * Learning: which fits a model has, and how large their errors are for shapes that were left out.
+ * An operator on a device has a fit of its own; with several devices there is also one for all of
+ * them, and families of operators have one for operators that were not measured.
  */
 #include "cost/learn/learned.h"
 
@@ -78,8 +78,8 @@ static bool is_kin(const struct rp_sample *a, const struct rp_sample *b)
     return a->type == b->type && !strcmp(a->op, b->op) && !strcmp(a->device, b->device);
 }
 
-/* Half way between the slowest that is smaller and the fastest that is larger, itself included:
-   the differences that contradict the order are gone. y: logarithms of the times. O(rows^2) of one
+/* Replaces each time by the middle between the slowest smaller and the fastest larger row, itself
+   included, so that no row contradicts the order. y: logarithms of the times. O(rows^2) per
    operator. */
 static void smooth_rows(struct rp_learned *m, const double *y, size_t first, size_t end)
 {
@@ -128,10 +128,10 @@ enum rp_code rp_learned_prepare(struct rp_learned *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ fits */
 
-/* Rows that a fit is for. */
+/* The rows for which a fit is made. */
 struct selection {
     const char *op, *device; /* NULL: any */
-    uint8_t kind;            /* as which they are looked at */
+    uint8_t kind;            /* the kind as which they are treated */
     bool family;
 };
 
@@ -150,7 +150,7 @@ static bool is_selected(const struct selection *sel, const struct rp_sample *s)
 
 struct fit_memory {
     const struct rp_features **x;
-    struct rp_features *own; /* of a family: looked at as another kind */
+    struct rp_features *own; /* for a family: features as if of another kind */
     uint8_t *type;
     double *y;
 };
@@ -174,7 +174,7 @@ static void fit_memory_release(struct fit_memory *f)
     free(f->own);
 }
 
-/* Fits the selected rows; nothing where there are too few. */
+/* Fits the selected rows, unless there are too few. */
 static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, struct rp_err *err)
 {
     struct rp_fit fit = {.op = sel->op,
@@ -280,7 +280,7 @@ double rp_quantile(const double *sorted, size_t n, double q)
     return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
 }
 
-/* Of few rows the quantiles are not known well: intervals get wider. */
+/* The quantiles of few rows are not known well, so their intervals get wider. */
 void rp_fit_interval(struct rp_fit *fit, double *errors, size_t n)
 {
     double wider = 1 + WIDER_OF_FEW / (double)(n + 1);
@@ -298,7 +298,7 @@ void rp_fit_interval(struct rp_fit *fit, double *errors, size_t n)
     fit->p90 = rp_quantile(errors, n, 1 - TAIL);
 }
 
-/* By row: the logarithm of measured / predicted where its shape was left out. */
+/* Finds for each row the logarithm of measured / predicted with its shape left out. */
 static enum rp_code find_errors(const struct rp_learned *m, double *errors, struct rp_err *err)
 {
     size_t n = m->samples.rows.n, i;

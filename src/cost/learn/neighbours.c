@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions by the most similar ones that were measured. Which algorithm a library takes depends
- * on details of the shape that no smooth curve follows; shapes that are alike mostly get the same.
+ * Corrects convolutions by the most similar measured ones. The algorithm that a library chooses
+ * depends on details of the shape that no smooth curve follows; similar shapes mostly get the same
+ * one.
  */
 #include "base/decides.h"
 #include "cost/learn/learned.h"
@@ -23,7 +24,7 @@ struct neighbour {
     uint32_t row;
 };
 
-/* Sorts into the nearest ones, of which there are n. */
+/* Inserts into the n nearest ones. */
 static int insert(struct neighbour *near, int n, struct neighbour new)
 {
     int i = n < NEIGHBOURS ? n++ : NEIGHBOURS - 1;

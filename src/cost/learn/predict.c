@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Predictions: from the best that a model has. A shape that was measured; a fit of the operator on
- * the device; in a format or on a device that was not measured, a fit of the operator and how its
- * family differs there; else the family alone, else the peaks of the device.
+ * Predicts from the best information that a model has: a shape that was measured; a fit of the
+ * operator on the device; for a format or device that was not measured, a fit of the operator and
+ * how its family differs there; otherwise the family alone, or the peaks of the device.
  */
 #include "cost/learn/learned.h"
 
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far such predictions may be off, as factors: found by leaving formats, devices and operators
-   out (docs/cli/model.md, Errors). */
+/* How large the errors of such predictions may be, as factors; found by leaving formats, devices
+   and operators out (docs/cli/model.md, Errors). */
 #define DOUBT_MEASURED 1.03
 RP_DECISION(DOUBT_MEASURED, "times",
             "a shape that was measured: times repeat within it (bench/measure_ops.py)",
@@ -44,8 +44,8 @@ RP_DECISION(
     "by the peaks of the device alone: kernels of examples/ops reach a third of what is assumed, or all",
     "cost/doubts_are_as_wide_as_the_errors");
 
-/* What libraries reach of the peaks, and what a kernel takes at least, where nothing was measured.
- */
+/* The share of the peaks that libraries reach, and the least time of a kernel, for operators that
+   were not measured. */
 #define REACH_COMPUTE 0.6
 RP_DECISION(REACH_COMPUTE, "of the peak",
             "in examples/ops large products reach 0.66 to 0.76 in the median, attention 0.45",
@@ -59,7 +59,7 @@ RP_DECISION(OVERHEAD_S, "s",
             "in examples/ops the shortest kernels take 1.5 µs, a twentieth less than 2.3",
             "cost/peaks_are_not_reached");
 
-/* What products reach of the peak of vector units, and of matrix units. */
+/* The share of the peak that products reach on vector units, and on matrix units. */
 #define REACH_SLOW 0.75
 RP_DECISION(REACH_SLOW, "of the peak",
             "of vector units: errors of formats that were left out, docs/cli/model.md",
@@ -69,7 +69,7 @@ RP_DECISION(REACH_FAST, "of the peak",
             "of matrix units: errors of formats that were left out, docs/cli/model.md",
             "cost/other_formats_reach_their_part_of_the_peak");
 
-/* Above the range of its rows it grows as its base. */
+/* Above the range of its rows, a fit grows like its base. */
 double rp_fit_at(const struct rp_fit *fit, const struct rp_features *x, uint8_t type)
 {
     const struct rp_curve *curve = rp_fit_curve(fit, x, type);
@@ -78,8 +78,8 @@ double rp_fit_at(const struct rp_fit *fit, const struct rp_features *x, uint8_t 
     return rp_curve_at(curve, x, base) + fmax(1 - curve->slope, 0) * beyond;
 }
 
-/* A fit's value corrected by what was measured: between the shapes that are smaller and those that
-   are larger, or as the most similar ones differ. */
+/* Corrects a fit's value by measured rows: it stays between the smaller and the larger shapes, or
+   differs as the most similar ones do. */
 static double fit_near_rows(const struct rp_learned *m, const struct rp_fit *fit,
                             const struct rp_sample *s, const struct rp_features *x)
 {
@@ -114,7 +114,7 @@ static const struct rp_sample *measured_row(const struct rp_learned *m, const st
     return NULL;
 }
 
-/* The fit of an operator, or of a family ("~…"), on a device; "*": over several. */
+/* Finds the fit of an operator, or of a family ("~…"), on a device; "*" stands for several. */
 static const struct rp_fit *find_fit(const struct rp_learned *m, const struct rp_sample *s,
                                      const char *device)
 {
@@ -152,8 +152,7 @@ static double family_at(const struct rp_fit *family, const struct rp_sample *s)
     return rp_fit_at(family, &x, s->type);
 }
 
-/* The format that a fit has rows of, and that is the most similar: of the same width if possible.
- */
+/* Finds the most similar format of which a fit has rows, of the same width if possible. */
 static uint8_t similar_format(const struct rp_fit *fit, uint8_t type)
 {
     static const uint8_t order[] = {RP_NUMBER_BF16, RP_NUMBER_FP16, RP_NUMBER_FP32,
@@ -169,9 +168,9 @@ static uint8_t similar_format(const struct rp_fit *fit, uint8_t type)
     return found;
 }
 
-/* An operator in a format of which its fit has no rows. One as wide and as fast takes as long. Else
-   products take what the base says at the other peak, of which simpler units reach more; the rest
-   takes what as many bytes take. */
+/* Predicts an operator in a format of which its fit has no rows. A format as wide and as fast takes
+   as long. Otherwise products take what the base tells for the other peak, of which simpler units
+   reach more; other operators take as long as for as many bytes. */
 static double from_format(const struct rp_learned *m, const struct rp_fit *fit,
                           const struct rp_sample *s, uint8_t from)
 {
@@ -196,13 +195,13 @@ static double from_format(const struct rp_learned *m, const struct rp_fit *fit,
                c->base[2] * x.memory_s);
 }
 
-/* Which operators differ alike between formats. */
+/* Groups operators that differ alike between formats. */
 static uint8_t family_of(uint8_t kind)
 {
     return kind == RP_OP_BMM ? RP_OP_MATMUL : kind == RP_OP_FUSED ? RP_OP_ELEMENTS : kind;
 }
 
-/* Between the times of short and of long kernels: in proportion to the logarithm. */
+/* Between the times of short and of long kernels, the logarithm is interpolated. */
 #define QUICK_S 5e-6
 RP_DECISION(QUICK_S, "s",
             "below it overhead is most of a kernel, and formats differ as short kernels do",
@@ -215,8 +214,8 @@ RP_DECISION(SLOW_S, "s",
 RP_DECISION(ENOUGH_GAPS, "rows",
             "whose median says how two formats differ; of fewer only the peaks do",
             "cost/formats_differ_by_eight_rows");
-/* Beyond the sizes that were measured the interval is wider: its logarithm by a fourth of that of
- * how far. */
+/* Beyond the measured sizes the interval is wider: its logarithm grows by a fourth of that of the
+ * distance. */
 #define WIDENS 4
 RP_DECISION(WIDENS, "th root",
             "of how far: at 16 times the largest time an interval is twice as wide",
@@ -227,7 +226,7 @@ RP_DECISION(
     "beyond the measured sizes a prediction is assumed; and as many times an interval gets wider at most",
     "cost/far_away_intervals_are_wider");
 
-/* What a fit says about an operator in a format that it has rows of. */
+/* Returns the prediction of a fit for an operator in a format of which it has rows. */
 static double fit_in_format(const struct rp_learned *m, const struct rp_fit *fit,
                             const struct rp_sample *s, uint8_t type)
 {
@@ -240,8 +239,8 @@ static double fit_in_format(const struct rp_learned *m, const struct rp_fit *fit
     return fit_near_rows(m, fit, &as, &x);
 }
 
-/* A convolution in a format that was measured the other way round, forwards or backwards, on the
-   same device: the same shape differs as much. NAN: none was. */
+/* Corrects a convolution in a format that was measured only in the other direction, forwards or
+   backwards, on the same device: the same shape differs as much. NAN if there was none. */
 static double as_kin_differs(const struct rp_learned *m, const struct rp_fit *fit,
                              const struct rp_sample *s, uint8_t from)
 {
@@ -289,7 +288,7 @@ static double median_of(double *values, size_t n)
     return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-/* What operators of a kind have in common, of two formats. */
+/* Compares operators of a kind that were measured in two formats. */
 static enum rp_code compare_formats(struct rp_learned *m, uint8_t kind, uint8_t from, uint8_t to,
                                     double *errors, struct rp_err *err)
 {
@@ -455,7 +454,8 @@ bool rp_learned_ratio_of(const struct rp_learned *m, const struct rp_sample *fro
     if (!rp_learned_predict(m, from, &a) || !rp_learned_predict(m, to, &b) || !(a.ns > 0))
         return false;
     out->ratio = b.ns / a.ns;
-    /* errors of both, which are partly the same: a shape that is slow for its size is so in both */
+    /* the errors of both are partly the same: a shape that is slow for its size is so in both
+       formats */
     doubt = sqrt((pow(log(a.high_ns / a.low_ns), 2) + pow(log(b.high_ns / b.low_ns), 2)) / 2) / 2;
     out->low = out->ratio * exp(-doubt);
     out->high = out->ratio * exp(doubt);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measured operators: what their names and shapes mean, and rows in any order of one operator made
- * one. The table below is only for what rows leave out; operators that it does not know need FLOPs
- * and bytes in the row.
+ * Measured operators: interprets names and shapes, and merges rows of one operator that are in any
+ * order. The table below only fills what rows leave out; rows of operators that it does not know
+ * must give FLOPs and bytes.
  */
 #include "cost/learn/samples.h"
 
@@ -51,7 +51,7 @@ static const struct rp_op_name op_names[] = {
     {"mulc", RP_OP_ELEMENTS, false, 1, 2},
 };
 
-/* The numbers that the shape of a kind has, as messages name them. */
+/* The numbers in the shape of a kind, as messages name them. */
 static const struct {
     uint8_t least, most;
     const char *form;
@@ -175,7 +175,7 @@ double rp_conv_out(double size, double kernel, double stride)
     return n < 1 ? 1 : n;
 }
 
-/* Least work of a known operator: each input read and each output written once. */
+/* Computes the least work of a known operator: each input is read and each output written once. */
 static void work_of(const struct rp_sample *s, const struct rp_op_name *name, double *flops,
                     double *elements)
 {
@@ -198,7 +198,7 @@ static void work_of(const struct rp_sample *s, const struct rp_op_name *name, do
         *flops = 2 * d[0] * h * w * d[4] * d[1] * d[5] * d[5];
         *elements = d[0] * d[1] * d[2] * d[3] + d[4] * d[1] * d[5] * d[5] + d[0] * d[4] * h * w;
         break;
-    case RP_OP_ATTENTION: /* backward five products instead of two */
+    case RP_OP_ATTENTION: /* the backward pass has five products instead of two */
         back = rp_torch_means(s->op, RP_TORCH_BACKWARDS);
         *flops = (rp_torch_means(s->op, RP_TORCH_CAUSAL) ? 1 : 2) * (back ? 5 : 2) * d[0] * d[1] *
                  d[2] * d[2] * d[3];
@@ -210,7 +210,7 @@ static void work_of(const struct rp_sample *s, const struct rp_op_name *name, do
     }
 }
 
-/* Operators of a chain: one more than there are '+' in its name. */
+/* Returns the number of operators in a chain: one more than there are '+' in its name. */
 static double chain_length(const char *op)
 {
     double n = 1;
@@ -279,7 +279,7 @@ enum rp_code rp_samples_merge(struct rp_samples *samples, struct rp_err *err)
     (void)err;
     for (i = 1; i < samples->rows.n && compare_samples(&rows[i - 1], &rows[i]) <= 0; i++)
         ;
-    if (i < samples->rows.n) /* those of a model that was written are in order */
+    if (i < samples->rows.n) /* rows of a model that was written are already in order */
         qsort(rows, samples->rows.n, sizeof *rows, compare_samples);
     for (i = 0; i < samples->rows.n; i = end) {
         struct rp_sample one;

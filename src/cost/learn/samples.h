@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Measured operators, what cost models learn from: one row is an operator on a device with its
+ * Measured operators, from which cost models learn: one row is an operator on a device with its
  * number format, shape, FLOPs, bytes and time. They come from tables (CSV, docs/cli/model.md) or
  * from traces (cost/learn/from_trace.h).
  */
@@ -19,7 +19,7 @@
 
 /* How the numbers of a shape are used (features.c). */
 enum rp_op_kind {
-    RP_OP_ELEMENTS,  /* n, or any dimensions: their product */
+    RP_OP_ELEMENTS,  /* n, or any dimensions, of which the product counts */
     RP_OP_ROWS,      /* rows x columns; a reduction or normalization over columns */
     RP_OP_MATMUL,    /* M x K x N */
     RP_OP_BMM,       /* batch x M x K x N */
@@ -31,58 +31,59 @@ enum rp_op_kind {
 extern const char *const rp_op_kind_names[RP_OP_KINDS];
 
 struct rp_sample {
-    const char *op;     /* "matmul", "conv2d", "aten::gelu"; of a chain its parts: "neg+exp" */
-    const char *device; /* of devices.def, as "H200" */
+    const char *op;     /* "matmul", "conv2d", "aten::gelu"; for a chain its parts: "neg+exp" */
+    const char *device; /* a name of devices.def, such as "H200" */
     uint8_t type;       /* enum rp_number */
     uint8_t kind;       /* enum rp_op_kind */
     uint8_t ndims;
     double dim[RP_SHAPE_DIMS];
     double flops, bytes;
-    double ns;    /* of its kernels; NAN: to be predicted */
+    double ns;    /* the time of its kernels; NAN if it is to be predicted */
     double count; /* how often it was measured; ns is the median */
 };
 
-double rp_sample_elements(const struct rp_sample *s); /* the product of its dimensions */
+double rp_sample_elements(const struct rp_sample *s); /* Returns the product of its dimensions. */
 
 struct rp_samples {
     struct rp_arena arena;
     RP_VEC(struct rp_sample) rows;
-    RP_VEC(const char *) sources; /* what they were read from, as the user named it */
+    RP_VEC(const char *) sources; /* the files from which they were read, as the user named them */
 };
 
 void rp_samples_release(struct rp_samples *samples);
 
-/* What is known about an operator by its name. on_matrix: it is computed by matrix units. */
+/* Facts about an operator that follow from its name. on_matrix: it is computed by matrix units. */
 struct rp_op_name {
     const char *name;
     uint8_t kind;
     bool on_matrix;
-    double flops; /* of an element of elements and rows */
-    double moved; /* elements read and written per element of its shape; 0: by its kind */
+    double flops; /* FLOPs per element, for elements and rows */
+    double moved; /* elements read and written per element of its shape; 0 if the kind tells */
 };
-/* NULL: the table does not have it. "aten::" in front and '_' at the end do not matter. */
+/* Returns NULL if the table does not have it. "aten::" in front and '_' at the end do not
+   matter. */
 const struct rp_op_name *rp_op_name_of(const char *op, size_t len);
 
-/* Fills kind, and flops and bytes where they are NAN, from op, type and dimensions. RP_USAGE: the
-   shape is not one of this operator; the message says what is. */
+/* Fills kind, and flops and bytes if they are NAN, from op, type and dimensions. Returns RP_USAGE
+   if the operator cannot have this shape; the message tells which shape it has. */
 enum rp_code rp_sample_complete(struct rp_sample *s, struct rp_err *err);
-/* "f32", "bf16", "float32", "half", …; NONE: unknown. */
+/* Reads "f32", "bf16", "float32", "half", …; NONE if unknown. */
 enum rp_number rp_number_of_word(const char *word, size_t len);
 double rp_number_bytes(enum rp_number type);
-/* "64x128x32", or with ',' or '*' between. */
+/* Parses "64x128x32", also with ',' or '*' instead of 'x'. */
 enum rp_code rp_sample_shape_parse(const char *text, size_t len, struct rp_sample *s,
                                    struct rp_err *err);
-/* Into buf, as "64x128x32". */
+/* Writes a shape into buf as "64x128x32". */
 const char *rp_sample_shape_text(const struct rp_sample *s, char *buf, size_t size);
-/* How many positions a filter has along one side, with half of it as padding. */
+/* Returns how many positions a filter has along one side, with half of it as padding. */
 double rp_conv_out(double size, double kernel, double stride);
 bool rp_sample_same_shape(const struct rp_sample *a, const struct rp_sample *b);
 
-/* Adds the rows of a CSV file. `device` is for rows without one; NULL: rows must name theirs.
-   `timed`: rows must have a time. */
+/* Adds the rows of a CSV file. `device` is for rows without one; if it is NULL, rows must name
+   theirs. `timed`: rows must have a time. */
 enum rp_code rp_samples_read_csv(struct rp_samples *out, const char *path, const char *device,
                                  bool timed, struct rp_err *err);
 enum rp_code rp_samples_parse_csv(struct rp_samples *out, const char *name, const char *text,
                                   const char *device, bool timed, struct rp_err *err);
-/* Rows of the same operator, device, format and shape become one, with the median time. */
+/* Merges rows of the same operator, device, format and shape into one with the median time. */
 enum rp_code rp_samples_merge(struct rp_samples *samples, struct rp_err *err);

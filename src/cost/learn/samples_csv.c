@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of measured operators. The first line names the columns, in any order; others are
- * ignored. Of chains of element-wise operators there are two times: one by one and in one kernel.
+ * Reads tables of measured operators. The first line names the columns, in any order; unknown ones
+ * are ignored. Chains of element-wise operators have two times: one by one, and in one kernel.
  */
 #include "cost/learn/samples.h"
 
@@ -39,7 +39,7 @@ struct csv {
     struct rp_samples *out;
     const char *device;
     bool timed;
-    int at[CSV_COLUMNS]; /* where a column is; -1: nowhere */
+    int at[CSV_COLUMNS]; /* the position of each column; -1 if it is missing */
     bool has_head;
 };
 
@@ -57,7 +57,7 @@ static const struct {
                  {"time_ns", NS},    {"kernel_ns", NS},      {"time_us", US},  {"kernel_us", US},
                  {"time_ms", MS},    {"fused_us", FUSED_US}};
 
-/* Cells may be in double quotes; a quote inside is not supported, as no column needs one. */
+/* Cells may be in double quotes; quotes inside are not supported, because no column needs them. */
 static size_t split_line(const char *line, size_t n, struct csv_cell *cells)
 {
     size_t count = 0, i = 0;
@@ -135,7 +135,7 @@ static enum rp_code read_number(const struct csv *csv, const struct csv_cell *ce
                                                   (int)cells[at].n, cells[at].text);
 }
 
-/* What its device is called in devices.def; any other name stands for itself. */
+/* Returns the name of its device in devices.def; any other name stands for itself. */
 static const char *device_of(struct rp_arena *arena, const char *text)
 {
     const struct rp_device_peaks *d = rp_device_by_name(text);
