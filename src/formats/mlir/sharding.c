@@ -51,7 +51,7 @@ static enum rp_code add_groups(struct rp_mlir *r, const struct rp_mlir_attrs *at
     if (!each)
         return RP_OK;
     if (list.n >= RP_MLIR_INTS)
-        return RP_MLIR_FAIL(r, attrs->at, "groups of more than %d devices", RP_MLIR_INTS);
+        return RP_MLIR_FAIL(r, attrs->at, "groups of %d devices or more", RP_MLIR_INTS);
     RP_TRY(put_groups(r, &out, &list, each));
     char *kept = rp_arena_copy(&r->p->arena, out.at, out.n);
     RP_TRY(rp_err_need(kept, r->err, "reading groups"));
