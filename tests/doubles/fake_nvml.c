@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A double of libnvidia-ml.so.1: one device, at the address that the double of libcuda tells. Its
    time held back by heat grows with each look; that by its power limit is not known. */
+#include <stdlib.h>
 #include <string.h>
 
 struct field_value {
@@ -25,7 +26,9 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *address, void **to)
 
 int nvmlDeviceGetClockInfo(void *of, int type, unsigned *mhz)
 {
-    *mhz = type == 1 && of == &device ? 1755 : 0;
+    const char *set = getenv("FAKE_NVML_CLOCK");
+
+    *mhz = type == 1 && of == &device ? set ? (unsigned)atoi(set) : 1755 : 0;
     return 0;
 }
 
@@ -33,6 +36,12 @@ int nvmlDeviceGetPowerUsage(void *of, unsigned *milliwatts)
 {
     *milliwatts = of == &device ? 612000 : 0;
     return 0;
+}
+
+int nvmlDeviceGetTemperature(void *of, int sensor, unsigned *celsius)
+{
+    *celsius = 84;
+    return of != &device || sensor;
 }
 
 int nvmlDeviceGetMemoryInfo(void *of, unsigned long long bytes[3])

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the device that this process uses, once a second, for the signals of the job: its
- * clock, power and memory, and how long its power limit or heat held it back. From NVML, which is
- * loaded when the first kernel is known; CUDA's number of a device is not NVML's, so the device is
- * found by its address on the bus. The driver handles one such call at a time, and launches may
- * wait for it, so only a few are made, and none that lists processes.
+ * The state of the device that this process uses, once a second: its clock, power, temperature and
+ * memory, and how long its power limit or heat held it back. A recording has them as counters, and
+ * a job with signals (--light) in its metrics. From NVML, which is loaded when the first kernel is
+ * known; CUDA's number of a device is not NVML's, so the device is found by its address on the bus.
+ * The driver handles one such call at a time, and launches may wait for it, so only a few are made,
+ * and none that lists processes.
  */
 #include "capture/cuda/cuda.h"
 
@@ -12,6 +13,7 @@
 
 #define TICKS    10 /* ticks of the recorder between two measurements */
 #define SM_CLOCK 1
+#define OF_GPU   0  /* the sensor of temperatures */
 #define BY_POWER 74 /* fields: ns for which the clock was lower, since the driver was loaded */
 #define BY_HEAT  75
 #define TYPE_ULL 3
@@ -32,6 +34,7 @@ static struct {
     bool seen[2];
     int (*clock)(void *device, int type, unsigned *mhz);
     int (*power)(void *device, unsigned *milliwatts);
+    int (*temperature)(void *device, int sensor, unsigned *celsius);
     int (*memory)(void *device, unsigned long long bytes[3]); /* all, free, used */
     int (*fields)(void *device, int n, struct field_value *values);
 } nvml;
@@ -53,10 +56,19 @@ static bool open_nvml(int device)
     *(void **)&find = symbol(library, "nvmlDeviceGetHandleByPciBusId_v2");
     *(void **)&nvml.clock = symbol(library, "nvmlDeviceGetClockInfo");
     *(void **)&nvml.power = symbol(library, "nvmlDeviceGetPowerUsage");
+    *(void **)&nvml.temperature = symbol(library, "nvmlDeviceGetTemperature");
     *(void **)&nvml.memory = symbol(library, "nvmlDeviceGetMemoryInfo");
     *(void **)&nvml.fields = symbol(library, "nvmlDeviceGetFieldValues");
     return address_of && init && find && !address_of(address, sizeof address, device) && !init() &&
            !find(address, &nvml.device);
+}
+
+static void tell(enum rp_capture_signal which, uint64_t value, const char *counter, double shown)
+{
+    if (rp_cuda.cap->signals())
+        rp_cuda.cap->signal(which, value);
+    if (counter && rp_cuda.cap->active())
+        rp_cuda.cap->counter(counter, shown);
 }
 
 /* Reports what grew since the last measurement. */
@@ -64,6 +76,8 @@ static void tell_limits(void)
 {
     static const enum rp_capture_signal which[2] = {RP_CAPTURE_LIMITED_BY_POWER,
                                                     RP_CAPTURE_LIMITED_BY_HEAT};
+    static const char *const counters[2] = {"device held back by its power limit (ms)",
+                                            "device held back by heat (ms)"};
     struct field_value v[2] = {{.id = BY_POWER}, {.id = BY_HEAT}};
 
     if (!nvml.fields || nvml.fields(nvml.device, 2, v))
@@ -72,7 +86,8 @@ static void tell_limits(void)
         if (v[i].code || v[i].type != TYPE_ULL)
             continue;
         if (nvml.seen[i] && v[i].value > nvml.limited[i])
-            rp_cuda.cap->signal(which[i], v[i].value - nvml.limited[i]);
+            tell(which[i], v[i].value - nvml.limited[i], counters[i],
+                 (double)(v[i].value - nvml.limited[i]) / 1e6);
         nvml.limited[i] = v[i].value;
         nvml.seen[i] = true;
     }
@@ -95,16 +110,18 @@ static void look(void)
     if (!nvml.usable)
         return;
     if (nvml.clock && !nvml.clock(nvml.device, SM_CLOCK, &number))
-        rp_cuda.cap->signal(RP_CAPTURE_DEVICE_CLOCK, number);
+        tell(RP_CAPTURE_DEVICE_CLOCK, number, "device clock (MHz)", number);
     if (nvml.power && !nvml.power(nvml.device, &number))
-        rp_cuda.cap->signal(RP_CAPTURE_DEVICE_POWER, number / 1000);
-    if (nvml.memory && !nvml.memory(nvml.device, bytes))
+        tell(RP_CAPTURE_DEVICE_POWER, number / 1000, "device power (W)", number / 1e3);
+    if (nvml.temperature && rp_cuda.cap->active() &&
+        !nvml.temperature(nvml.device, OF_GPU, &number))
+        rp_cuda.cap->counter("device temperature (C)", number);
+    if (nvml.memory && rp_cuda.cap->signals() && !nvml.memory(nvml.device, bytes))
         rp_cuda.cap->signal(RP_CAPTURE_DEVICE_MEMORY, bytes[2]);
     tell_limits();
 }
 
 void rp_cuda_watch_device(void)
 {
-    if (rp_cuda.cap->signals())
-        rp_cuda.cap->source("cuda", look, NULL);
+    rp_cuda.cap->source("cuda", look, NULL);
 }

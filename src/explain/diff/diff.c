@@ -38,6 +38,8 @@ static const struct rp_field run_fields[] = {
         RP_NULLABLE),
     RUN(unprofiled_low_ns, I64, NS, NULL, "lower end of its interval", RP_NULLABLE),
     RUN(unprofiled_high_ns, I64, NS, NULL, "upper end of its interval", RP_NULLABLE),
+    RUN(clock_mhz, F64, NONE, NULL,
+        "median clock of its first device in the steps; null: not recorded", 0),
     RP_FIELD_END};
 static const struct rp_type run_type = {"run", sizeof(struct rp_trace_diff_run), run_fields, NULL};
 
@@ -172,6 +174,7 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_AS("new_text", struct rp_trace_diff_root, new_run.text, STR, NONE, "new step",
                 "text output only", RP_SCREEN),
     ROOT(profiler_text, STR, NONE, "profiler", "text output only", RP_SCREEN),
+    ROOT(clock_text, STR, NONE, "clock", "text output only", RP_SCREEN),
     ROOT(aligned_text, STR, NONE, "aligned", "text output only", RP_SCREEN),
     ROOT(inputs, STR, NONE, NULL, "traces", 0),
     ROOT(verdict, STR, NONE, NULL, "slower, faster, within the noise, same or not comparable", 0),

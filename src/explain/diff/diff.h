@@ -51,7 +51,8 @@ struct rp_trace_diff_part {
     const char *device, *framework;
     const char *libraries; /* frameworks that the program used, with versions, or NULL */
     int32_t world_size;    /* 0: not known */
-    bool modelled;         /* sim is filled */
+    struct rp_device_clock clock;
+    bool modelled; /* sim is filled */
     struct rp_sim_part sim;
     bool has_stacks; /* only stacks is filled, because only that was asked for */
     struct rp_stacks_part stacks;
@@ -66,6 +67,7 @@ struct rp_trace_diff_run {
     int64_t
         unprofiled_ns; /* time of a step without the profiler; absent: not known, or as recorded */
     int64_t unprofiled_low_ns, unprofiled_high_ns; /* its interval */
+    double clock_mhz;                              /* of its first device; NaN: not recorded */
 };
 
 struct rp_trace_diff_share {
@@ -125,6 +127,7 @@ struct rp_trace_diff_root {
     bool contradicted;      /* that verdict differs from the recorded one */
     bool unprofiled_failed; /* whether that verdict is a failure */
     struct rp_trace_diff_run base, new_run;
+    const char *clock_text; /* NULL: the clocks do not differ, or were not recorded */
     size_t nparts, nidle_causes, nranks, nrank_rows, ncoverage, nrows, nlook, nkernels, nnotes;
     struct rp_trace_diff_share *parts, *idle_causes;
     size_t nphases;

@@ -179,6 +179,7 @@ static void fill_run(struct diff_join *j, int side, struct rp_trace_diff_run *ru
     run->path = rp_arena_text(j->arena, j->options->paths[side]);
     run->device = part->on_device ? part->device : NULL;
     run->framework = part->framework;
+    run->clock_mhz = part->clock.samples ? part->clock.mhz : (double)NAN;
     run->ranks = (int64_t)j->n[side];
     run->steps = part->has_steps ? (int64_t)part->nsteps : 0;
     run->typical_steps = part->has_steps ? part->taken : 0;
@@ -601,6 +602,30 @@ static void write_coverage(struct diff_join *j)
     out->aligned_text = text;
 }
 
+/* Where devices of one run had a lower clock, their kernels took longer for that reason: the ranks
+   whose clocks differ most. */
+static void compare_clocks(struct diff_join *j)
+{
+    const struct rp_device_clock *from = NULL, *to = NULL;
+    double most = 0;
+
+    for (size_t p = 0; p < j->npairs; p++) {
+        const struct rp_device_clock *a = &part_of(j, 0, p)->clock, *b = &part_of(j, 1, p)->clock;
+        double change = a->mhz > 0 ? fabs(b->mhz / a->mhz - 1) : 0;
+
+        if (change > most && (rp_device_clock_is_lower(a, b) || rp_device_clock_is_lower(b, a))) {
+            most = change;
+            from = a;
+            to = b;
+        }
+    }
+    if (from)
+        j->out->clock_text = rp_arena_textf(
+            j->arena, "%s -> %s, %+.1f %%: kernels take %s for that",
+            rp_device_clock_text(from, j->arena), rp_device_clock_text(to, j->arena),
+            100 * (to->mhz / from->mhz - 1), to->mhz < from->mhz ? "longer" : "less time");
+}
+
 /* Idle time of a device mostly comes from the host, so this notes what changed most there. */
 static void note_host(struct diff_join *j)
 {
@@ -807,6 +832,7 @@ static enum rp_code join_all(struct diff_join *j, struct rp_err *err)
                                       out, err));
     write_verdict(j);
     write_mainly(j);
+    compare_clocks(j);
     write_coverage(j);
     note_phases(j);
     note_host(j);

@@ -295,6 +295,7 @@ static enum rp_code make_part(struct part_ctx *m, struct rp_err *err)
     out->on_device = m->report.on_device;
     out->limited = m->report.limited;
     out->device = m->report.device;
+    out->clock = m->report.clock;
     out->framework = m->report.framework;
     out->libraries = m->report.frameworks;
     out->world_size = m->t->world_size > 0 ? m->t->world_size : 0;
@@ -355,6 +356,7 @@ static const struct rp_field part_fields[] = {
     PART(TEXT, framework),
     PART(TEXT, libraries),
     PART(PLAIN, world_size),
+    PART(PLAIN, clock),
     PART(PLAIN, modelled),
     RP_PART_RECORD(struct rp_trace_diff_part, sim, &rp_sim_part_type),
     PART(PLAIN, has_stacks),

@@ -251,7 +251,7 @@ struct rp_report_root {
     const char *steps_text, *step_source, *step_mark;
     double step_share; /* share of the device time that is in steps */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
-    const char *profiler_text, *work_text, *speed_text, *sampled_text, *hot_text, *lines_text;
+    const char *profiler_text, *work_text, *speed_text, *sampled_text, *hot_text, *lines_text, *clock_text;
     struct rp_report_speed speed;
     const char *help_text, *help2_text, *help3_text;
     bool predictable;                            /* by simulate; not shown */

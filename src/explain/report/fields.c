@@ -190,6 +190,7 @@ static const struct rp_field root_fields[] = {
     ROOT(work_text, STR, NONE, "work", "text output only", RP_SCREEN),
     ROOT(hot_text, STR, NONE, "hot", "text output only", RP_SCREEN),
     ROOT(lines_text, STR, NONE, "lines", "text output only", RP_SCREEN),
+    ROOT(clock_text, STR, NONE, "clock", "text output only", RP_SCREEN),
     ROOT(sampled_text, STR, NONE, "threads", "text output only", RP_SCREEN),
     ROOT(speed_text, STR, NONE, "speed", "text output only", RP_SCREEN),
     ROOT(captured_launches, I64, COUNT, NULL,

@@ -659,6 +659,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     out->framework = trace_text(ctx, ctx->t->framework);
     out->frameworks = rp_trace_frameworks(ctx->t, ctx->arena);
     RP_TRY(rp_workload_find(ctx->t, &out->workload, err));
+    RP_TRY(rp_device_clock_find(ctx->t, &ctx->segments, ctx->arena, &out->clock, err));
     out->workload.no_bf16 =
         rp_device_half(out->device ? rp_device_recognise(out->device, 0) : NULL) == RP_NUMBER_FP16;
     out->workload.in_graphs = is_mostly_graphs(ctx);

@@ -19,6 +19,7 @@
 #include "facts/ranks/collectives.h"
 #include "facts/times/trace_life.h"
 #include "facts/work/attribution.h"
+#include "facts/work/device_clock.h"
 #include "facts/work/workload.h"
 #include "places/course.h"
 #include "sim/model/part.h"
@@ -135,6 +136,7 @@ struct rp_kept {
     M(s, TEXT, host)       /* see facts/host/trace_host.h; or NULL */                             \
     M(s, LIST, rp_report_device_row, devices) /* by number */                                     \
     M(s, PLAIN, struct rp_workload, workload)                                                     \
+    M(s, PLAIN, struct rp_device_clock, clock)                                                    \
     M(s, PLAIN, bool, modelled)       /* sim is filled */                                         \
     M(s, PLAIN, bool, too_large)      /* for a model of it */                                     \
     M(s, PLAIN, int64_t, model_first) /* the model starts with the step of that number ... */     \

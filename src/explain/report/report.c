@@ -425,6 +425,28 @@ static void fill_lost(struct rp_report_ctx *j)
                        *waits ? ", waiting" : "", *waits ? waits + 1 : "");
 }
 
+/* "rank 3: 1410 MHz (held back by heat for 2.10 s, up to 84 C)": of the rank whose device a limit
+   held back longest. */
+static void fill_clock(struct rp_report_ctx *j)
+{
+    const struct rp_device_clock *worst = NULL;
+    int number = 0;
+
+    for (size_t r = 0; r < j->n; r++) {
+        const struct rp_device_clock *clock = &rp_report_ctx_part(j, r)->clock;
+
+        if (rp_device_clock_is_limited(clock) &&
+            (!worst || clock->power_ms + clock->heat_ms > worst->power_ms + worst->heat_ms)) {
+            worst = clock;
+            number = j->ranks->parts[r].number;
+        }
+    }
+    if (worst)
+        j->out->clock_text = j->n == 1 ? rp_device_clock_text(worst, j->arena)
+                                       : rp_arena_textf(j->arena, "rank %d: %s", number,
+                                                        rp_device_clock_text(worst, j->arena));
+}
+
 /* "84 collectives synchronize the ranks, 628.1 ms from the first to the last; ranks 0 and 6 arrived
    last 60 times and delayed the others by 302.5 ms of 326.4 ms" */
 static void fill_pace(struct rp_report_ctx *j)
@@ -657,6 +679,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     RP_TRY(rp_report_join_samples(ranks, j.arena, out, err));
     RP_TRY(fill_waits(&j, err));
     fill_pace(&j);
+    fill_clock(&j);
     RP_TRY(rp_report_count_stalls(ranks, j.arena, out, err));
     out->workload = rp_report_workload_of(&rp_report_ctx_part(&j, j.chain.lead)->workload);
     if (rp_ranks_are_captures(ranks)) {
