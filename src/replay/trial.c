@@ -242,21 +242,28 @@ enum rp_code rp_trial_sensitivity(const struct rp_trial_engine *on, const struct
                                   struct rp_tensor *const *arguments, size_t narguments,
                                   size_t partitions, double *moved, size_t n, struct rp_err *err)
 {
+    struct rp_trial_engine varied = *on;
     struct rp_tensor **base = NULL, **other = NULL;
     size_t nbase = 0, nother = 0;
 
     memset(moved, 0, n * sizeof *moved);
     enum rp_code code = rp_trial_once(on, p, arguments, narguments, partitions, &base, &nbase, err);
-    if (code == RP_OK)
-        code = rp_trial_nudged(on, p, arguments, narguments, partitions, &other, &nother, err);
-    for (size_t i = 0; code == RP_OK && i < n && i < nbase && i < nother; i++) {
-        struct rp_comparison c;
+    /* Other inputs; the same, with sums backward and forward. */
+    for (uint64_t k = 0; code == RP_OK && k <= 2; k++) {
+        varied.options.vary = k;
+        code =
+            k ? rp_trial_once(&varied, p, arguments, narguments, partitions, &other, &nother, err)
+              : rp_trial_nudged(on, p, arguments, narguments, partitions, &other, &nother, err);
+        for (size_t i = 0; code == RP_OK && i < n && i < nbase && i < nother; i++) {
+            struct rp_comparison c;
 
-        rp_compare(other[i], base[i], NULL, &c);
-        moved[i] = c.max_abs;
+            rp_compare(other[i], base[i], NULL, &c);
+            moved[i] = fmax(moved[i], c.max_abs);
+        }
+        rp_tensors_drop(other, nother);
+        other = NULL;
     }
     rp_tensors_drop(base, nbase);
-    rp_tensors_drop(other, nother);
     return code;
 }
 

@@ -76,7 +76,8 @@ enum rp_code rp_trial_nudged(const struct rp_trial_engine *on, const struct rp_p
                              size_t partitions, struct rp_tensor ***outputs, size_t *n,
                              struct rp_err *err);
 /* How far each of the first n outputs moves if every float input changes by about a unit in the
-   last place, up or down: the largest change of an element. */
+   last place, up or down, or sums whose terms cancel run in another order: the largest change of
+   an element. */
 enum rp_code rp_trial_sensitivity(const struct rp_trial_engine *on, const struct rp_program *p,
                                   struct rp_tensor *const *arguments, size_t narguments,
                                   size_t partitions, double *moved, size_t n, struct rp_err *err);

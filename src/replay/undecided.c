@@ -4,8 +4,8 @@
  * on vectors whose signs and order each library chooses (eigenvectors, singular vectors, Schur
  * forms), and those of programs that amplify rounding, such as a training step at a point where a
  * small difference grows. The second is measured, on our own engine: how far an output moves if
- * every input changes by about a unit in its last place. If it moves by a quarter of the difference
- * or more, the difference tells nothing about the engine.
+ * every input changes by about a unit in its last place, or sums run in another order. If it moves
+ * by a quarter of the difference or more, the difference tells nothing about the engine.
  */
 #include "program/opcodes.h"
 #include "replay/variants.h"
@@ -174,7 +174,7 @@ static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay
             o->verdict = rp_arena_textf(
                 arena,
                 "undecided: the program amplifies rounding (it moves by %.3g if its inputs change by "
-                "a unit in the last place)",
+                "a unit in the last place or its sums run in another order)",
                 moved[i]);
     }
     free(moved);

@@ -269,6 +269,7 @@ static enum rp_code run_partition(void *user, unsigned p, struct rp_err *err)
     struct rp_eval e = {.plan = x->plan, .partition = p, .mesh = run->mesh, .pool = x->pool};
     uint64_t mode = rp_subnormals_flush();
 
+    e.backward = x->vary & 1;
     e.vary = x->vary ? x->vary + ((uint64_t)p << 32) : 0;
     if (x->timeout_ns > 0) {
         e.timeout_ns = x->timeout_ns;

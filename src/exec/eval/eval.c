@@ -188,7 +188,7 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
         begin = rp_clock_ns();
     enum rp_code code = run_prepared(e, node, in, out, err);
     if (code == RP_OK && e->vary)
-        code = rp_vary_result(e, node, out, err);
+        code = rp_vary_result(e, node, in, out, err);
     if (timed && e->times) {
         /* Adds the time of a node, and of the calls that it stands for. */
         int64_t ns = rp_clock_ns() - begin;

@@ -176,6 +176,7 @@ struct rp_eval {
     struct rp_op_spans *spans; /* (engines.h) what ran when, or NULL */
     uint64_t random;           /* state of `rng` */
     uint64_t vary;             /* state for moving narrow results (vary.h); 0: none */
+    bool backward;             /* the order of sums whose terms cancel */
     unsigned depth;
     int64_t deadline_ns; /* deadline of the run, by rp_clock_ns; 0: none */
     int64_t timeout_ns;

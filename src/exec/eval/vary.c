@@ -5,6 +5,7 @@
  * than any way to round. In a sum that is accumulated in its own narrow type, every addition has an
  * error, and these add up to a random walk. Zeros and small whole numbers stay: in practice they
  * are exact (masks, counts, what was cut off), and decisions by them do not depend on rounding.
+ * Sums whose terms cancel run in another order, in types of any width.
  */
 #include "exec/eval/vary.h"
 #include "exec/data/compare.h"
@@ -94,22 +95,88 @@ static bool is_counted(double x, int mantissa)
     return x == nearbyint(x) && fabs(x) <= ldexp(1, mantissa > 2 ? mantissa - 2 : 0);
 }
 
-enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node, struct rp_tensor **out,
-                            struct rp_err *err)
+/* The result, for this user alone. */
+static enum rp_code own_result(struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *t = *out, *own;
+
+    if (!t->borrowed && atomic_load_explicit(&t->users, memory_order_acquire) == 1)
+        return RP_OK;
+    RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, &own, err));
+    memcpy(own->data, t->data, rp_tensor_bytes(t));
+    rp_tensor_drop(t);
+    *out = own;
+    return RP_OK;
+}
+
+/* Terms that cancel: a sum that is smaller than its largest term is what its order makes of it.
+   Such sums run one term after the other, forward or backward, and round to the type each time. */
+struct sums {
+    double *all, *largest, *ordered; /* by element of the result */
+    int64_t *stride;                 /* of the result, by dimension of the operand; 0: summed */
+};
+
+static void sum_terms(struct sums *s, const struct rp_tensor *in, bool backward)
+{
+    for (size_t c = 0; c < in->n; c++) {
+        size_t i = backward ? in->n - 1 - c : c, rest = i, to = 0;
+        double x = rp_tensor_number(in, i);
+
+        for (size_t d = in->rank; d-- > 0; rest /= (size_t)in->dims[d])
+            to += rest % (size_t)in->dims[d] * (size_t)s->stride[d];
+        s->all[to] += x;
+        s->largest[to] = fmax(s->largest[to], fabs(x));
+        s->ordered[to] = rp_float_decode(in->elem, rp_float_encode(in->elem, s->ordered[to] + x));
+    }
+}
+
+static enum rp_code reorder_sums(struct rp_eval *e, const struct rp_node *node,
+                                 struct rp_tensor *const *in, struct rp_tensor **out,
+                                 struct rp_err *err)
+{
+    const struct rp_attr *over = rp_node_attr(e->plan, node, RP_ATTR_DIMENSIONS);
+    size_t n = (*out)->n, nover = 0, step = 1;
+    const int64_t *dims;
+
+    if (node->code != RP_OP_REDUCE || node->nin != 2 || node->called[0]->n != 3 || !has_add(node) ||
+        !rp_elem_is_float(in[0]->elem) || !n || !over || !rp_attr_numbers(over, &dims, &nover))
+        return RP_OK;
+    RP_FREED double *sums = calloc(3 * n, sizeof *sums);
+    RP_FREED int64_t *stride = calloc(in[0]->rank + 1, sizeof *stride);
+    RP_TRY(rp_err_need(sums && stride, err, "varying a sum"));
+    struct sums s = {sums, sums + n, sums + 2 * n, stride};
+    for (size_t d = in[0]->rank; d-- > 0;) {
+        bool summed = false;
+
+        for (size_t k = 0; k < nover; k++)
+            summed |= dims[k] == (int64_t)d;
+        stride[d] = summed ? 0 : (int64_t)step;
+        step *= summed ? 1 : (size_t)in[0]->dims[d];
+    }
+    for (size_t k = 0; k < n; k++)
+        s.all[k] = s.ordered[k] = rp_tensor_number(in[1], 0);
+    sum_terms(&s, in[0], e->backward);
+    RP_TRY(own_result(out, err));
+    for (size_t k = 0; k < n; k++)
+        if (s.largest[k] > fabs(s.all[k]) && isfinite(s.largest[k]))
+            rp_tensor_set(*out, k, s.ordered[k]);
+    return RP_OK;
+}
+
+enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *t;
     double terms;
     unsigned units;
 
+    RP_TRY(reorder_sums(e, node, in, out, err));
+    t = *out;
     if (!rp_elem_is_small_float(t->elem) || t->unit > 2 ||
         !(units = units_of(e->plan, node, &terms)))
         return RP_OK;
-    if (t->borrowed || atomic_load_explicit(&t->users, memory_order_acquire) != 1) {
-        RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, &own, err));
-        memcpy(own->data, t->data, rp_tensor_bytes(t));
-        rp_tensor_drop(t);
-        *out = t = own;
-    }
+    RP_TRY(own_result(out, err));
+    t = *out;
     uint64_t top = UINT64_C(1) << (rp_elem_bits(t->elem) - 1);
     int mantissa = rp_elem_mantissa(t->elem);
     for (size_t i = 0; i < t->n; i++) {

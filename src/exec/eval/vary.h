@@ -2,13 +2,14 @@
 #pragma once
 /*
  * Makes a run round as another compiler or device might (rp_engine_options.vary): some results of
- * types narrower than f32 move to a neighbour, and operands of convolutions lose the bits that TF32
- * lacks (rp_engine_options.tf32_convolutions).
+ * types narrower than f32 move to a neighbour, sums whose terms cancel run in another order, and
+ * operands of convolutions lose the bits that TF32 lacks (rp_engine_options.tf32_convolutions).
  */
 #include "exec/eval/plan.h"
 
 /* Changes a result that the node rounded in place; *out must have one user. */
-enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node, struct rp_tensor **out,
+enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out,
                             struct rp_err *err);
 /* Whether the node is a convolution whose operands must be rounded. */
 bool rp_vary_takes_tf32(const struct rp_eval *e, const struct rp_node *node);
