@@ -321,6 +321,8 @@ static enum rp_code convert_program(void *user, const struct rp_loaded_program *
     struct rp_program *refined = NULL;
     enum rp_code code = RP_OK;
 
+    if (convert->scrub)
+        code = rp_scrub_program(convert->scrub, loaded, convert->dataset, err);
     if (convert->refine)
         code = refine_program(convert, loaded->program, &refined, err);
     const struct rp_program *program = refined ? refined : loaded->program;
@@ -342,9 +344,6 @@ static enum rp_code convert_all(struct convert *convert, struct rp_ctx *ctx,
                                 struct rp_result *result, struct rp_written_list *out,
                                 struct rp_err *err)
 {
-    if (convert->writer->write_program && convert->scrub)
-        return rp_err_set(err, RP_USAGE, "'%s' is a format of programs: 'scrub' is for traces",
-                          convert->writer->name);
     if (convert->writer->write_program && convert->cut.asked)
         return rp_err_set(err, RP_USAGE,
                           "'%s' is a format of programs: '--ranks', '--steps', '--window' and "
@@ -460,7 +459,7 @@ static enum rp_code convert_run(struct rp_ctx *ctx, const struct rp_dataset *dat
 static const struct rp_option convert_options[] = {
     {"output", 'o', RP_OPT_PATH, "FILE", NULL,
      "file to write (a folder for several inputs); '-': standard output", 0},
-    {"to", 0, RP_OPT_CHOICE, RP_TRACE_FORMATS "|hlo-text|hlo-proto|stablehlo|graphdef|pbtxt", NULL,
+    {"to", 0, RP_OPT_CHOICE, RP_TRACE_FORMATS "|" RP_PROGRAM_FORMATS, NULL,
      "format (default: by the ending of FILE)", 0},
     RP_ARROW_OPTION,
     {"refine", 0, RP_OPT_TEXT, "SHAPES", NULL,

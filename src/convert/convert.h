@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Writing traces, for the questions of this room. */
+#include "dataset/load_program.h"
 #include "dataset/question.h"
 #include "io/output.h"
 #include "trace/secrets.h"
 #include "trace/trace.h"
 
 /* The formats of traces, for option tables. */
-#define RP_TRACE_FORMATS "rpt|json|perfetto|csv|sqlite|arrow|chakra|folded|speedscope|firefox|pprof"
+#define RP_TRACE_FORMATS   "rpt|json|perfetto|csv|sqlite|arrow|chakra|folded|speedscope|firefox|pprof"
+#define RP_PROGRAM_FORMATS "hlo-text|hlo-proto|stablehlo|graphdef|pbtxt"
 #define RP_ARROW_OPTION                                                                         \
     {                                                                                           \
         "table", 0, RP_OPT_CHOICE, "events|kernels|launches|operators|steps|collectives|ranks", \
@@ -27,10 +29,6 @@ struct rp_written_list {
 
 struct rp_scrub;
 
-/* Writes a log of torch.compile without secrets, and counts them; to NULL: only counts. */
-enum rp_code rp_scrub_log(struct rp_input *in, struct rp_out *to, int64_t counts[RP_SECRETS],
-                          struct rp_err *err);
-
 /* Makes the folder for the outputs of n inputs, unless it is there. */
 enum rp_code rp_convert_folder(const char *path, size_t n, struct rp_err *err);
 
@@ -44,3 +42,8 @@ enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *datas
 /* A copy of a trace, or of a rank of it, without secrets (scrub.c). Of any thread. */
 enum rp_code rp_scrub_make(struct rp_scrub *scrub, const struct rp_loaded *loaded,
                            const struct rp_trace *t, struct rp_trace **out, struct rp_err *err);
+
+/* Removes the secrets of a program, which may be changed until its job returns (scrub_program.c).
+ */
+enum rp_code rp_scrub_program(struct rp_scrub *scrub, const struct rp_loaded_program *loaded,
+                              const struct rp_dataset *dataset, struct rp_err *err);

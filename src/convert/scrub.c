@@ -5,25 +5,31 @@
  * become hashes, which are the same in all files; names that everybody knows (calls of runtimes,
  * kernels of collectives, copies) stay, because what an event is follows from them.
  */
+#include "convert/scrub.h"
 #include "base/decides.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/text.h"
-#include "convert/convert.h"
 #include "formats/formats.h"
 #include "formats/torch_trace/records.h"
+#include "io/escaped.h"
 #include "trace/copy.h"
 #include "trace/merged.h"
 #include "trace/meta.h"
 #include "trace/names.h"
-#include "trace/secrets.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_LEFT 1000
-RP_LIMIT(MOST_LEFT, "places of a trace", "--check lists no more of them; all are counted");
+RP_LIMIT(MOST_LEFT, "places of a file", "--check lists no more of them");
+#define MOST_SEARCHED (UINT64_C(16) << 30)
+RP_LIMIT(MOST_SEARCHED, "bytes",
+         "--check searches for places in a file so long, seconds; the others have no line");
+
+#define SHOWN 40
+RP_FACT(SHOWN, "bytes before a place", "half a line of a terminal: enough to recognise it");
 
 /* ------------------------------------------------------------------ the result */
 
@@ -32,17 +38,11 @@ struct removed_row {
     int64_t count;
 };
 
-/* What --check found. */
-struct left_row {
-    const char *file, *kind, *where, *text;
-    int64_t event, byte;
-};
-
 struct scrub_root {
     size_t nwritten, nremoved, nleft;
     struct rp_written *written;
     struct removed_row *removed;
-    struct left_row *left;
+    struct rp_left *left;
     const char *summary;
 };
 
@@ -54,15 +54,22 @@ static const struct rp_type removed_type = {"removed", sizeof(struct removed_row
                                             NULL};
 
 static const struct rp_field left_fields[] = {
-    RP_FIELD(struct left_row, file, STR, NONE, "file", "the file", RP_SHORTEN),
-    RP_FIELD(struct left_row, kind, STR, NONE, "kind", "kind of what is left", 0),
-    RP_FIELD(struct left_row, where, STR, NONE, "where", "which text holds it", RP_SHORTEN),
-    RP_FIELD(struct left_row, event, I64, COUNT, "event",
+    RP_FIELD(struct rp_left, file, STR, NONE, "file", "the file", RP_SHORTEN),
+    RP_FIELD(struct rp_left, line, I64, COUNT, "line",
+             "of the unpacked file, from 1; absent where it is no text, or writes the text in "
+             "another way",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_left, offset, I64, COUNT, "offset", "byte of the unpacked file, from 0",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_left, kind, STR, NONE, "kind", "kind of what is left", 0),
+    RP_FIELD(struct rp_left, where, STR, NONE, "where", "which text holds it", RP_SHORTEN),
+    RP_FIELD(struct rp_left, event, I64, COUNT, "event",
              "the first event with this text, by its number in the order of times", RP_NULLABLE),
-    RP_FIELD(struct left_row, byte, I64, COUNT, "byte", "of the text, from 0", RP_NULLABLE),
-    RP_FIELD(struct left_row, text, STR, NONE, "text", "the text without it", RP_SHORTEN),
+    RP_FIELD(struct rp_left, byte, I64, COUNT, NULL, "byte of the text, from 0", RP_NULLABLE),
+    RP_FIELD(struct rp_left, text, STR, NONE, "text", "the text, or its line, without it",
+             RP_SHORTEN),
     RP_FIELD_END};
-static const struct rp_type left_type = {"left", sizeof(struct left_row), left_fields, NULL};
+static const struct rp_type left_type = {"left", sizeof(struct rp_left), left_fields, NULL};
 
 static const struct rp_field scrub_fields[] = {
     RP_FIELD(struct scrub_root, summary, STR, NONE, NULL, "text output only", RP_SCREEN),
@@ -76,25 +83,108 @@ static const struct rp_type scrub_type = {"scrub", sizeof(struct scrub_root), sc
 
 /* ------------------------------------------------------------------ texts */
 
-struct rp_scrub {
-    bool names, check;
-    struct rp_arena *arena; /* of the result: with --check */
-    pthread_mutex_t lock;   /* for the next two, and the arena */
-    int64_t counts[RP_SECRETS];
-    RP_VEC(struct left_row) left;
-};
+/* ---- what --check finds ---- */
 
-/* A text that holds something; with --check. */
-struct left_text {
-    enum rp_text_use use;
-    enum rp_secret kind;
-    rp_str key, s;
-    size_t byte;
-};
+void rp_scrub_open(struct rp_scrub_file *f, const struct rp_dataset *dataset, size_t index)
+{
+    const uint8_t *bytes;
+
+    f->name = rp_sources_borrow(dataset->sources, index)->name;
+    f->index = index;
+    if (!f->scrub->check || rp_source_open(dataset->sources, index, &f->in, NULL) != RP_OK)
+        return;
+    if (rp_input_slurp(f->in, &bytes, &f->n, NULL) == RP_OK)
+        f->bytes = (const char *)bytes;
+    f->is_text = f->bytes && !memchr(f->bytes, 0, f->n < RP_SNIFF_BYTES ? f->n : RP_SNIFF_BYTES);
+}
+
+void rp_scrub_close(struct rp_scrub_file *f)
+{
+    pthread_mutex_lock(&f->scrub->lock);
+    for (int k = 0; k < RP_SECRETS; k++)
+        f->scrub->counts[k] += f->counts[k];
+    pthread_mutex_unlock(&f->scrub->lock);
+    if (f->in)
+        rp_input_close(f->in);
+}
+
+/* Looks for a text in the file, as it is or as JSON has it; at: the byte of it that is meant. */
+static void locate(struct rp_scrub_file *f, const char *text, size_t n, size_t at,
+                   struct rp_left *left)
+{
+    const char *found = NULL;
+    struct rp_emit json;
+
+    if (!f->bytes || !n || f->searched > MOST_SEARCHED)
+        return;
+    bool within = (uintptr_t)text - (uintptr_t)f->bytes < f->n;
+    found = within ? text : memmem(f->bytes, f->n, text, n);
+    if (!found && rp_emit_open_memory(&json, NULL) == RP_OK) {
+        rp_emit_escaped(&json, RP_IN_STRING, text, at);
+        at = rp_emit_length(&json);
+        rp_emit_reset(&json);
+        rp_emit_escaped(&json, RP_IN_STRING, text, n);
+        found = memmem(f->bytes, f->n, json.buffer, rp_emit_length(&json));
+        rp_emit_abandon(&json);
+    }
+    f->searched += within ? 0 : found ? (size_t)(found - f->bytes) : 2 * f->n;
+    if (!found)
+        return;
+    left->offset = found + at - f->bytes;
+    if (!f->is_text)
+        return;
+    left->line = 1;
+    for (const char *c = f->bytes; (c = memchr(c, '\n', (size_t)(found + at - c))); c++)
+        left->line++;
+}
+
+static size_t line_end(const char *text, size_t n, size_t from)
+{
+    const char *end = memchr(text + from, '\n', n - from);
+
+    return end ? (size_t)(end - text) : n;
+}
+
+enum rp_code rp_scrub_note(struct rp_scrub_file *f, const int64_t before[RP_SECRETS],
+                           const char *where, int64_t event, const char *text, size_t n,
+                           const struct rp_emit *clean, struct rp_err *err)
+{
+    struct rp_scrub *scrub = f->scrub;
+    struct rp_left left = {
+        .source = f->index, .event = event, .line = RP_ABSENT_I64, .offset = RP_ABSENT_I64};
+    size_t now = rp_emit_length(clean), same = 0, begin;
+    enum rp_code code = RP_OK;
+
+    if (!scrub->check || !memcmp(before, f->counts, sizeof f->counts) || f->nleft >= MOST_LEFT)
+        return RP_OK;
+    while (same < n && same < now && text[same] == clean->buffer[same])
+        same++;
+    for (begin = same; begin && text[begin - 1] != '\n'; begin--)
+        ;
+    left.byte = n ? (int64_t)same : RP_ABSENT_I64;
+    locate(f, text + begin, line_end(text, n, begin) - begin, same - begin, &left);
+    pthread_mutex_lock(&scrub->lock);
+    left.file = rp_arena_text(scrub->arena, f->name);
+    left.where = rp_arena_text(scrub->arena, where);
+    size_t end = line_end(clean->buffer, now, begin);
+    begin = same - begin > SHOWN ? same - SHOWN : begin;
+    while (begin < same && ((unsigned char)text[begin] & 0xc0) == 0x80) /* inside of a letter */
+        begin++;
+    end = end - same > 2 * SHOWN ? same + 2 * SHOWN : end;
+    left.text = rp_arena_copy(scrub->arena, clean->buffer + begin, end - begin);
+    for (int k = 0; k < RP_SECRETS && code == RP_OK; k++)
+        if (f->counts[k] > before[k]) {
+            left.kind = rp_secret_rows[k].name;
+            left.number = f->nleft++;
+            code = rp_vec_push(&scrub->left, left, err);
+        }
+    pthread_mutex_unlock(&scrub->lock);
+    return code;
+}
 
 /* The texts of one trace. */
 struct cleaning {
-    const struct rp_scrub *scrub;
+    struct rp_scrub_file file;
     const struct rp_trace *t;
     bool merged;
     uint8_t *known; /* by string: a name that stays */
@@ -102,8 +192,6 @@ struct cleaning {
     struct rp_map done; /* use, key and text -> the text in the builder */
     struct rp_map ids;  /* ids of processes and threads without their secrets -> how many */
     struct rp_emit clean;
-    int64_t counts[RP_SECRETS];
-    RP_VEC(struct left_text) left;
 };
 
 /* Values from which the kind of a thread, a device or a collective follows. */
@@ -127,7 +215,7 @@ static bool is_known_value(const char *key, const char *text)
 /* Whether --names makes a hash of it. Labels of ranks divide a merged trace: they stay. */
 static bool is_hashed(const struct cleaning *c, enum rp_text_use use, const char *key, rp_str s)
 {
-    if (!c->scrub->names || !rp_trace_str_len(c->t, s))
+    if (!c->file.scrub->names || !rp_trace_str_len(c->t, s))
         return false;
     if (use == RP_TEXT_NAME)
         return !c->known[s];
@@ -146,14 +234,14 @@ static void clean_text(struct cleaning *c, enum rp_text_use use, const char *key
         snprintf(hash, sizeof hash, "name_%012llx",
                  (unsigned long long)(rp_hash_bytes(text, n) & 0xffffffffffffULL));
         rp_emit_text(&c->clean, hash);
-        c->counts[RP_SECRET_NAME]++;
+        c->file.counts[RP_SECRET_NAME]++;
     } else if (use == RP_TEXT_JSON) {
-        rp_secrets_clean_json(&c->words, key, text, n, &c->clean, c->counts);
+        rp_secrets_clean_json(&c->words, key, text, n, &c->clean, c->file.counts);
     } else {
         rp_secrets_clean(&c->words,
                          use == RP_TEXT_NAME || use == RP_TEXT_CATEGORY ? RP_SECRET_IN_NAME
                                                                         : RP_SECRET_IN_VALUE,
-                         key, text, n, &c->clean, c->counts);
+                         key, text, n, &c->clean, c->file.counts);
     }
 }
 
@@ -175,6 +263,58 @@ static enum rp_code keep_apart(struct cleaning *c, rp_str s, struct rp_err *err)
     return rp_map_put(&c->ids, hash, before + 1, err);
 }
 
+/* The first event with the text; RP_NONE: it is elsewhere. */
+static rp_event event_of(const struct rp_trace *t, enum rp_text_use use, rp_str key, rp_str s)
+{
+    for (rp_event e = 0; e < t->ev.n; e++) {
+        uint32_t n = t->ev.shape[e] ? rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]) : 0;
+
+        if (use == RP_TEXT_NAME && t->ev.name[e] == s)
+            return e;
+        for (uint32_t i = 0; i < n && use != RP_TEXT_NAME; i++) {
+            struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
+
+            if (use == RP_TEXT_KEY
+                    ? arg.key == s
+                    : arg.key == key && (arg.type == RP_ARG_STR || arg.type == RP_ARG_RAW) &&
+                          arg.v.s == s)
+                return e;
+        }
+    }
+    return RP_NONE;
+}
+
+static void where_is(const struct rp_trace *t, enum rp_text_use use, rp_str key, bool event,
+                     char out[100])
+{
+    const char *name = key == RP_NONE ? "" : rp_trace_str(t, key);
+    const char *const kinds[] = {[RP_TEXT_NAME] =
+                                     event ? "name of the event" : "name of an arrow or a frame",
+                                 [RP_TEXT_CATEGORY] = "category, device or format",
+                                 [RP_TEXT_KEY] = event ? "key of an argument" : "key of metadata",
+                                 [RP_TEXT_ID] = "id of a process or thread"};
+
+    if (use != RP_TEXT_VALUE && use != RP_TEXT_JSON)
+        snprintf(out, 100, "%s", kinds[use]);
+    else if (*name)
+        snprintf(out, 100, "%s '%.70s'", event ? "argument" : "metadata", name);
+    else
+        snprintf(out, 100, "value of a frame or a warning");
+}
+
+static enum rp_code note_text(struct cleaning *c, const int64_t before[RP_SECRETS],
+                              enum rp_text_use use, rp_str key, rp_str s, struct rp_err *err)
+{
+    char where[100];
+
+    if (!c->file.scrub->check || !memcmp(before, c->file.counts, sizeof c->file.counts))
+        return RP_OK;
+    rp_event e = event_of(c->t, use, key, s);
+    where_is(c->t, use, key, e != RP_NONE, where);
+    return rp_scrub_note(&c->file, before, where, e == RP_NONE ? RP_ABSENT_I64 : (int64_t)e,
+                         rp_trace_str(c->t, s), rp_trace_str_len(c->t, s), &c->clean, err);
+}
+
 static uint64_t place_of(uint64_t use, rp_str key, rp_str s)
 {
     uint64_t words[2] = {use, (uint64_t)key << 32 | s};
@@ -192,21 +332,9 @@ static enum rp_code scrub_text(void *user, struct rp_builder *b, enum rp_text_us
     *out = rp_map_get(&c->done, place);
     if (*out != RP_MAP_NONE)
         return RP_OK;
-    memcpy(before, c->counts, sizeof before);
+    memcpy(before, c->file.counts, sizeof before);
     clean_text(c, use, key == RP_NONE ? "" : rp_trace_str(c->t, key), s);
-    if (c->scrub->check) {
-        /* Notes what was found in the text that is now in c->clean, one of each kind. */
-        struct left_text left = {.use = use, .key = key, .s = s};
-        const char *text = rp_trace_str(c->t, s);
-        size_t n = rp_trace_str_len(c->t, s), now = rp_emit_length(&c->clean);
-        while (left.byte < n && left.byte < now && text[left.byte] == c->clean.buffer[left.byte])
-            left.byte++;
-        for (int k = 0; k < RP_SECRETS; k++) {
-            left.kind = (enum rp_secret)k;
-            if (c->counts[k] > before[k] && c->left.n < MOST_LEFT)
-                RP_TRY(rp_vec_push(&c->left, left, err));
-        }
-    }
+    RP_TRY(note_text(c, before, use, key, s, err));
     if (use == RP_TEXT_ID)
         RP_TRY(keep_apart(c, s, err));
     RP_TRY(rp_builder_intern(b, c->clean.buffer, rp_emit_length(&c->clean), out, err));
@@ -271,116 +399,40 @@ static enum rp_code copy_clean(struct cleaning *c, const struct rp_limits *limit
     rp_map_release(&c->done);
     rp_map_init(&c->done);
     /* what marks the steps has another name then */
-    if (c->scrub->names && !c->merged && c->t->nsteps) {
+    if (c->file.scrub->names && !c->merged && c->t->nsteps) {
         how.cut = rp_cut_describe(c->t, &record, &arena, err);
         RP_TRY(rp_err_need(how.cut, err, "removing secrets"));
     }
     return rp_trace_copy(c->t, &how, limits, out, err);
 }
 
-/* ------------------------------------------------------------------ what is left */
-
-/* The first event with the text; RP_NONE: it is elsewhere. */
-static rp_event event_of(const struct rp_trace *t, const struct left_text *left)
-{
-    for (rp_event e = 0; e < t->ev.n; e++) {
-        uint32_t n = t->ev.shape[e] ? rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]) : 0;
-
-        if (left->use == RP_TEXT_NAME && t->ev.name[e] == left->s)
-            return e;
-        for (uint32_t i = 0; i < n && left->use != RP_TEXT_NAME; i++) {
-            struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
-
-            if (left->use == RP_TEXT_KEY
-                    ? arg.key == left->s
-                    : arg.key == left->key && (arg.type == RP_ARG_STR || arg.type == RP_ARG_RAW) &&
-                          arg.v.s == left->s)
-                return e;
-        }
-    }
-    return RP_NONE;
-}
-
-static const char *where_is(struct rp_arena *arena, const struct rp_trace *t,
-                            const struct left_text *left, bool event)
-{
-    const char *key = left->key == RP_NONE ? "" : rp_trace_str(t, left->key);
-
-    switch (left->use) {
-    case RP_TEXT_NAME:
-        return event ? "name of the event" : "name of an arrow or a frame";
-    case RP_TEXT_CATEGORY:
-        return "category, device or format";
-    case RP_TEXT_KEY:
-        return event ? "key of an argument" : "key of metadata";
-    case RP_TEXT_ID:
-        return "id of a process or thread";
-    case RP_TEXT_VALUE:
-    case RP_TEXT_JSON:
-        break;
-    }
-    return *key ? rp_arena_printf(arena, "%s '%s'", event ? "argument" : "metadata", key)
-                : "value of a frame or a warning";
-}
-
-static enum rp_code add_left(struct cleaning *c, struct rp_scrub *scrub, const char *file,
-                             uint32_t unread, struct rp_err *err)
-{
-    for (size_t i = 0; i < c->left.n; i++) {
-        const struct left_text *left = &c->left.at[i];
-        const char *name = rp_secret_rows[left->kind].name;
-        rp_event e = event_of(c->t, left);
-
-        rp_emit_reset(&c->clean);
-        clean_text(c, left->use, left->key == RP_NONE ? "" : rp_trace_str(c->t, left->key),
-                   left->s);
-        RP_TRY(rp_vec_push(
-            &scrub->left,
-            ((struct left_row){
-                .file = file,
-                .kind = name,
-                .where = where_is(scrub->arena, c->t, left, e != RP_NONE),
-                .text = rp_arena_copy(scrub->arena, c->clean.buffer, rp_emit_length(&c->clean)),
-                .event = e == RP_NONE ? RP_ABSENT_I64 : (int64_t)e,
-                .byte = (int64_t)left->byte}),
-            err));
-    }
-    for (int k = 0; k < RP_SECRETS; k++)
-        if (unread >> k & 1)
-            RP_TRY(rp_vec_push(&scrub->left,
-                               ((struct left_row){.file = file,
-                                                  .kind = rp_secret_rows[k].name,
-                                                  .where = "the file, beside the trace",
-                                                  .event = RP_ABSENT_I64,
-                                                  .byte = RP_ABSENT_I64}),
-                               err));
-    return RP_OK;
-}
-
 enum rp_code rp_scrub_make(struct rp_scrub *scrub, const struct rp_loaded *loaded,
                            const struct rp_trace *t, struct rp_trace **out, struct rp_err *err)
 {
     uint32_t unread = loaded->import ? loaded->import->unread : 0;
-    struct cleaning c = {.scrub = scrub,
+    struct cleaning c = {.file = {.scrub = scrub},
                          .t = t,
                          .merged = rp_trace_meta(t, RP_MERGED_KEY) != NULL,
                          .known = calloc((size_t)t->str.n + 1, 1),
                          .words = {.arena = RP_ARENA_INIT}};
+    int64_t before[RP_SECRETS];
     enum rp_code code =
         c.known ? rp_emit_open_memory(&c.clean, err) : rp_err_nomem(err, "removing secrets");
 
     rp_map_init(&c.done);
     rp_map_init(&c.ids);
+    rp_scrub_open(&c.file, loaded->dataset, loaded->index);
     if (code == RP_OK)
         code = copy_clean(&c, &loaded->dataset->limits, out, err);
-    pthread_mutex_lock(&scrub->lock);
+    memcpy(before, c.file.counts, sizeof before);
     for (int k = 0; k < RP_SECRETS; k++)
-        scrub->counts[k] += c.counts[k] + (unread >> k & 1);
-    if (code == RP_OK && scrub->check)
-        code =
-            add_left(&c, scrub, rp_arena_strdup(scrub->arena, loaded->source->name), unread, err);
-    pthread_mutex_unlock(&scrub->lock);
-    rp_vec_release(&c.left);
+        c.file.counts[k] += unread >> k & 1;
+    if (code == RP_OK) {
+        rp_emit_reset(&c.clean);
+        code = rp_scrub_note(&c.file, before, "the file, beside the trace", RP_ABSENT_I64, "", 0,
+                             &c.clean, err);
+    }
+    rp_scrub_close(&c.file);
     rp_emit_abandon(&c.clean);
     rp_map_release(&c.done);
     rp_map_release(&c.ids);
@@ -408,6 +460,20 @@ static enum rp_code list_removed(const struct rp_scrub *scrub, struct rp_result 
 
 /* ------------------------------------------------------------------ --check */
 
+/* NULL: what the file is, is not known. */
+static const struct rp_format *format_of(const struct rp_dataset *dataset, size_t i)
+{
+    const struct rp_format *format = NULL;
+    struct rp_input *in;
+
+    if (rp_source_open(dataset->sources, i, &in, NULL) == RP_OK) {
+        if (rp_format_sniff(in, &format, NULL) != RP_OK)
+            format = NULL;
+        rp_source_return(dataset->sources, i, in);
+    }
+    return format;
+}
+
 static enum rp_code check_trace(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct rp_trace *clean = NULL;
@@ -418,19 +484,34 @@ static enum rp_code check_trace(void *user, const struct rp_loaded *loaded, stru
     return RP_OK;
 }
 
-static enum rp_code scrub_check(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                const struct rp_settings *settings, struct rp_scrub *scrub,
-                                struct rp_result *result, struct rp_err *err)
+struct check {
+    struct rp_scrub *scrub;
+    const struct rp_dataset *dataset;
+};
+
+static enum rp_code check_program(void *user, const struct rp_loaded_program *loaded,
+                                  struct rp_err *err)
+{
+    const struct check *check = user;
+
+    return rp_scrub_program(check->scrub, loaded, check->dataset, err);
+}
+
+static int by_source(const void *a, const void *b)
+{
+    const struct rp_left *x = a, *y = b;
+
+    return x->source != y->source ? (x->source > y->source) - (x->source < y->source)
+                                  : (x->number > y->number) - (x->number < y->number);
+}
+
+static enum rp_code list_left(struct rp_scrub *scrub, struct rp_result *result, struct rp_err *err)
 {
     struct scrub_root *root = result->root;
 
-    if (scrub->names || rp_settings_has(settings, "output"))
-        return rp_err_set(err, RP_USAGE, "--check writes nothing: it takes no --output or --names");
-    scrub->check = true;
-    scrub->arena = &result->arena;
-    RP_TRY(rp_each_trace(ctx, dataset, check_trace, scrub, err));
-    root->left = RP_ARENA_NEW(&result->arena, struct left_row, scrub->left.n + 1);
+    root->left = RP_ARENA_NEW(&result->arena, struct rp_left, scrub->left.n + 1);
     RP_TRY(rp_err_need(root->left, err, "listing what is left"));
+    rp_sort(scrub->left.at, scrub->left.n, sizeof *scrub->left.at, by_source);
     if (scrub->left.n)
         memcpy(root->left, scrub->left.at, scrub->left.n * sizeof *root->left);
     root->nleft = scrub->left.n;
@@ -438,6 +519,27 @@ static enum rp_code scrub_check(struct rp_ctx *ctx, const struct rp_dataset *dat
         root->summary = "nothing was found that has to be removed";
     result->answer = root->nleft ? RP_ANSWER_NO : 0;
     return rp_arena_check(&result->arena, "listing what is left", err);
+}
+
+static enum rp_code scrub_check(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                const struct rp_settings *settings, struct rp_scrub *scrub,
+                                struct rp_result *result, struct rp_err *err)
+{
+    struct check check = {scrub, dataset};
+    size_t kinds[2] = {0}; /* traces, programs */
+
+    if (scrub->names || rp_settings_has(settings, "output"))
+        return rp_err_set(err, RP_USAGE, "--check writes nothing: it takes no --output or --names");
+    for (size_t i = 0; i < rp_dataset_count(dataset); i++) {
+        const struct rp_format *format = format_of(dataset, i);
+
+        kinds[format && format->kind == RP_FORMAT_KIND_PROGRAM] += format != NULL;
+    }
+    if (kinds[0] || !kinds[1])
+        RP_TRY(rp_each_trace(ctx, dataset, check_trace, scrub, err));
+    if (kinds[1])
+        RP_TRY(rp_each_program(ctx, dataset, check_program, &check, err));
+    return list_left(scrub, result, err);
 }
 
 /* ------------------------------------------------------------------ logs of torch.compile */
@@ -485,8 +587,11 @@ static enum rp_code scrub_log(const struct rp_dataset *dataset, size_t i, const 
         return rp_err_set(err, RP_USAGE, "'%s' is both input and output", output);
     RP_TRY(rp_source_open(dataset->sources, i, &in, err));
     enum rp_code code = output ? rp_out_open(output, &to, err) : RP_OK;
+    struct rp_scrub_file file = {.scrub = scrub};
+    rp_scrub_open(&file, dataset, i);
     if (code == RP_OK)
-        code = rp_scrub_log(in, to, scrub->counts, err);
+        code = rp_scrub_log(in, to, &file, err);
+    rp_scrub_close(&file);
     rp_input_close(in);
     if (code == RP_OK && to)
         return rp_out_close(to, err);
@@ -499,11 +604,9 @@ static enum rp_code scrub_logs(const struct rp_dataset *dataset, const struct rp
                                struct rp_scrub *scrub, struct rp_result *result, struct rp_err *err)
 {
     const char *output = rp_settings_text(settings, "output");
-    bool check = rp_settings_flag(settings, "check");
-    struct scrub_root *root = result->root;
     size_t n = rp_dataset_count(dataset);
 
-    if (!output == !check || scrub->names || rp_settings_has(settings, "to"))
+    if (!output == !scrub->check || scrub->names || rp_settings_has(settings, "to"))
         return rp_err_set(err, RP_USAGE,
                           "logs of torch.compile are written with '--output', or checked with "
                           "'--check'");
@@ -515,22 +618,7 @@ static enum rp_code scrub_logs(const struct rp_dataset *dataset, const struct rp
                              n > 1 && output ? log_in_folder(dataset, i, output, &result->arena)
                                              : output,
                              scrub, err));
-    RP_TRY(list_removed(scrub, result, err));
-    result->answer = check && root->nremoved ? RP_ANSWER_NO : 0;
-    return RP_OK;
-}
-
-static bool is_known(const struct rp_dataset *dataset, size_t i)
-{
-    const struct rp_format *format;
-    struct rp_input *in;
-    bool is = false;
-
-    if (rp_source_open(dataset->sources, i, &in, NULL) == RP_OK) {
-        is = rp_format_sniff(in, &format, NULL) == RP_OK;
-        rp_source_return(dataset->sources, i, in);
-    }
-    return is;
+    return scrub->check ? list_left(scrub, result, err) : list_removed(scrub, result, err);
 }
 
 /* Whether there are logs and nothing else that can be read: beside traces they are left out. */
@@ -541,7 +629,7 @@ static bool are_logs(const struct rp_dataset *dataset)
     for (size_t i = 0; i < n; i++) {
         bool is = is_log(dataset, i);
 
-        if (!is && (!rp_sources_borrow(dataset->sources, i)->found || is_known(dataset, i)))
+        if (!is && (!rp_sources_borrow(dataset->sources, i)->found || format_of(dataset, i)))
             return false;
         logs += is;
     }
@@ -552,20 +640,22 @@ static enum rp_code scrub_run(struct rp_ctx *ctx, const struct rp_dataset *datas
                               const struct rp_settings *settings, struct rp_result *result,
                               struct rp_err *err)
 {
-    struct rp_scrub scrub = {.names = rp_settings_flag(settings, "names")};
+    struct rp_scrub scrub = {.names = rp_settings_flag(settings, "names"),
+                             .check = rp_settings_flag(settings, "check"),
+                             .arena = &result->arena};
     struct scrub_root *root = result->root;
     struct rp_written_list list = {0};
+    bool logs = are_logs(dataset);
 
-    if (are_logs(dataset))
-        return scrub_logs(dataset, settings, &scrub, result, err);
     pthread_mutex_init(&scrub.lock, NULL);
-    enum rp_code code = rp_settings_flag(settings, "check")
+    enum rp_code code = logs ? scrub_logs(dataset, settings, &scrub, result, err)
+                        : scrub.check
                             ? scrub_check(ctx, dataset, settings, &scrub, result, err)
                             : rp_convert_write(ctx, dataset, settings, &scrub, result, &list, err);
     pthread_mutex_destroy(&scrub.lock);
     rp_vec_release(&scrub.left);
     RP_TRY(code);
-    if (scrub.check)
+    if (scrub.check || logs)
         return RP_OK;
     root->written = list.written;
     root->nwritten = list.nwritten;
@@ -575,7 +665,8 @@ static enum rp_code scrub_run(struct rp_ctx *ctx, const struct rp_dataset *datas
 static const struct rp_option scrub_options[] = {
     {"output", 'o', RP_OPT_PATH, "FILE", NULL,
      "file to write (a folder for several inputs); '-': standard output", 0},
-    {"to", 0, RP_OPT_CHOICE, RP_TRACE_FORMATS, NULL, "format (default: by the ending of FILE)", 0},
+    {"to", 0, RP_OPT_CHOICE, RP_TRACE_FORMATS "|" RP_PROGRAM_FORMATS, NULL,
+     "format (default: by the ending of FILE)", 0},
     RP_ARROW_OPTION,
     {"names", 0, RP_OPT_FLAG, NULL, NULL,
      "also replace names of events, threads and arguments by hashes", 0},
@@ -586,16 +677,18 @@ static const struct rp_option scrub_options[] = {
 const struct rp_question_row rp_ask_scrub = {
     .question = {.name = "scrub",
                  .group = "traces",
-                 .summary = "write traces without secrets, to share them",
+                 .summary = "write traces and programs without secrets, to share them",
                  .details =
                      "Removes environment variables, tokens and passwords, names of hosts and "
                      "users, folders of paths, addresses and captured output, and says how much "
                      "of each. Times, numbers, and names of kernels and operators stay, so every "
-                     "answer about times stays the same.",
+                     "answer about times stays the same. Of programs, names, scopes, source files "
+                     "and texts of attributes are examined.",
                  .examples = "reprise scrub run/ --to json -o shared/	every rank of a run\n"
                              "reprise scrub --check shared.json.gz	what is left in it\n"
+                             "reprise scrub step.hlo.pb -o shared.hlo.pb	a program\n"
                              "reprise scrub trace.json.gz --names -o trace.rpt	names, too\n",
-                 .accepts = RP_ACCEPTS_TRACES,
+                 .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
                  .options = scrub_options,
                  .type = &scrub_type},
     .run = scrub_run};

@@ -6,7 +6,7 @@
  * guards.
  */
 #include "base/md5.h"
-#include "convert/convert.h"
+#include "convert/scrub.h"
 #include "formats/torch_trace/records.h"
 #include "io/output.h"
 
@@ -18,7 +18,7 @@ struct log_scrub {
     struct rp_secret_words words;
     struct rp_emit text, out; /* cleaned; text: of the payload */
     struct rp_out *to;        /* NULL: only count */
-    int64_t *counts;
+    struct rp_scrub_file *file;
     struct rp_snip record; /* whose payload is collected; n 0: none */
     char *payload;         /* with room for the whole log */
     size_t payload_n;
@@ -70,7 +70,7 @@ static void clean_part(struct log_scrub *l, struct rp_snip s, struct rp_emit *to
 
         kept = kept.n ? kept : library;
         rp_secrets_clean(&l->words, RP_SECRET_IN_VALUE, "", s.at, (size_t)(kept.at - s.at), to,
-                         l->counts);
+                         l->file->counts);
         rp_emit_bytes(to, kept.at, kept.n);
         s.n -= (size_t)(kept.at + kept.n - s.at);
         s.at = kept.at + kept.n;
@@ -96,7 +96,7 @@ static void clean(struct log_scrub *l, struct rp_snip s, const char *begin, char
         if (!quoted)
             return;
         rp_emit_text(to, instead);
-        l->counts[RP_SECRET_SOURCE] +=
+        l->file->counts[RP_SECRET_SOURCE] +=
             s.n < strlen(instead) || memcmp(s.at, instead, strlen(instead)) != 0;
         for (bool escaped = false; s.n && (escaped || *s.at != end); s.at++, s.n--)
             escaped = !escaped && *s.at == '\\' && end == '"';
@@ -132,26 +132,37 @@ static void clean_record(struct log_scrub *l, const char *md5)
     clean(l, head, loc, '"', &l->out);
     if (!sum)
         return;
-    rp_emit_text(&l->out, md5);
+    if (l->to)
+        rp_emit_text(&l->out, md5);
+    else /* only what is secret shall differ */
+        rp_emit_bytes(&l->out, head.at + head.n,
+                      (size_t)(s.at ? s.at - head.at - (ptrdiff_t)head.n : 0));
     if (s.n)
         clean(l, s, loc, '"', &l->out);
 }
 
-static void finish_record(struct log_scrub *l, bool has_payload)
+static enum rp_code finish_record(struct log_scrub *l, bool has_payload, struct rp_err *err)
 {
+    int64_t before[RP_SECRETS];
     char md5[RP_MD5_TEXT];
     struct rp_md5 sum;
 
     if (!l->record.n)
-        return;
+        return RP_OK;
+    memcpy(before, l->file->counts, sizeof before);
     rp_emit_reset(&l->text);
     rp_emit_reset(&l->out);
     if (has_payload)
         clean(l, (struct rp_snip){l->payload, l->payload_n}, ", code: ", '\n', &l->text);
+    RP_TRY(rp_scrub_note(l->file, before, "payload", RP_ABSENT_I64, l->payload, l->payload_n,
+                         &l->text, err));
+    memcpy(before, l->file->counts, sizeof before);
     rp_md5_begin(&sum);
     rp_md5_add(&sum, l->text.buffer, rp_emit_length(&l->text));
     rp_md5_text(&sum, md5);
     clean_record(l, has_payload ? md5 : NULL);
+    RP_TRY(rp_scrub_note(l->file, before, "record", RP_ABSENT_I64, l->record.at, l->record.n,
+                         &l->out, err));
     if (l->to) {
         rp_out_write(l->to, l->out.buffer, rp_emit_length(&l->out));
         rp_out_write(l->to, "\n", 1);
@@ -159,6 +170,7 @@ static void finish_record(struct log_scrub *l, bool has_payload)
             put_lines(l);
     }
     l->record.n = l->payload_n = 0;
+    return RP_OK;
 }
 
 static enum rp_code clean_lines(struct log_scrub *l, struct rp_snip rest, struct rp_err *err)
@@ -177,12 +189,11 @@ static enum rp_code clean_lines(struct log_scrub *l, struct rp_snip rest, struct
             has_payload = true;
             continue;
         }
-        finish_record(l, has_payload);
+        RP_TRY(finish_record(l, has_payload, err));
         l->record = line;
         has_payload = false;
     }
-    finish_record(l, has_payload);
-    return RP_OK;
+    return finish_record(l, has_payload, err);
 }
 
 static void log_scrub_release(struct log_scrub *l)
@@ -193,11 +204,11 @@ static void log_scrub_release(struct log_scrub *l)
     free(l->payload);
 }
 
-enum rp_code rp_scrub_log(struct rp_input *in, struct rp_out *to, int64_t counts[RP_SECRETS],
+enum rp_code rp_scrub_log(struct rp_input *in, struct rp_out *to, struct rp_scrub_file *file,
                           struct rp_err *err)
 {
     RP_SCOPED(log_scrub_release)
-    struct log_scrub l = {.words = {.arena = RP_ARENA_INIT}, .to = to, .counts = counts};
+    struct log_scrub l = {.words = {.arena = RP_ARENA_INIT}, .to = to, .file = file};
     const uint8_t *bytes;
     size_t n;
 

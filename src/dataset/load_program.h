@@ -7,9 +7,9 @@
 
 struct rp_loaded_program {
     const struct rp_source *source;
-    const struct rp_program *program;
-    const char *format; /* "hlo-text" */
-    size_t index;       /* the index of the source in the dataset */
+    struct rp_program *program; /* the job may change it */
+    const char *format;         /* "hlo-text" */
+    size_t index;               /* the index of the source in the dataset */
 };
 
 /* Runs on any thread; `loaded` and the program are gone when it returns. */

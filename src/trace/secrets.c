@@ -24,6 +24,8 @@ RP_FACT(LONG_HEX, "digits", "an MD5 sum, the shortest key or checksum in use: 12
 #define WORD_FROM 6
 RP_FACT(WORD_FROM, "small letters in a row",
         "more are a word: one in 16 keys of 40 random characters has them");
+#define COMMAND 200
+RP_LIMIT(COMMAND, "bytes", "a command is named so shortly before its options, or is not found");
 #define LONG_BASE64 40
 RP_FACT(LONG_BASE64, "characters",
         "the secret keys of AWS, the shortest that have no sign of their own");
@@ -76,43 +78,26 @@ static bool is_secret_key(const char *word)
         uint8_t n;
     } endings[] = {
 #define ENDING(word) {word, sizeof word - 1}
-        ENDING("password"),
-        ENDING("passwd"),
-        ENDING("passphrase"),
-        ENDING("secret"),
-        ENDING("token"),
-        ENDING("apikey"),
-        ENDING("secretkey"),
-        ENDING("privatekey"),
-        ENDING("cookie"),
-        ENDING("credentials"),
-        ENDING("credential"),
-        ENDING("authorization"),
-        ENDING("pwd"),
-        ENDING("passcode"),
-        ENDING("sessionid"),
-        ENDING("sessid"),
-        ENDING("accountkey"),
-        ENDING("sharedkey"),
-        ENDING("authkey"),
-        ENDING("masterkey"),
-        ENDING("signingkey"),
-        ENDING("encryptionkey"),
-        ENDING("sshkey"),
-        ENDING("wandbkey"),
-        ENDING("licensekey"),
-        ENDING("databaseurl"),
-        ENDING("databaseuri"),
-        ENDING("connectionstring"),
-        ENDING("redisurl"),
-        ENDING("mongouri"),
-        ENDING("mongodburi"),
-        ENDING("sentrydsn"),
-        ENDING("webhookurl"),
-        ENDING("servicekey"),
-        ENDING("adminkey"),
-        ENDING("storagekey"),
-        ENDING("accesskeyid"),
+        ENDING("password"),      ENDING("passwd"),
+        ENDING("passphrase"),    ENDING("secret"),
+        ENDING("token"),         ENDING("apikey"),
+        ENDING("secretkey"),     ENDING("privatekey"),
+        ENDING("cookie"),        ENDING("credentials"),
+        ENDING("credential"),    ENDING("authorization"),
+        ENDING("pwd"),           ENDING("passcode"),
+        ENDING("sessionid"),     ENDING("sessid"),
+        ENDING("accountkey"),    ENDING("sharedkey"),
+        ENDING("authkey"),       ENDING("masterkey"),
+        ENDING("signingkey"),    ENDING("encryptionkey"),
+        ENDING("sshkey"),        ENDING("wandbkey"),
+        ENDING("licensekey"),    ENDING("databaseurl"),
+        ENDING("databaseuri"),   ENDING("connectionstring"),
+        ENDING("redisurl"),      ENDING("mongouri"),
+        ENDING("mongodburi"),    ENDING("sentrydsn"),
+        ENDING("webhookurl"),    ENDING("servicekey"),
+        ENDING("adminkey"),      ENDING("storagekey"),
+        ENDING("accesskeyid"),   ENDING("amzsignature"),
+        ENDING("googsignature"), ENDING("accesssignature"),
         ENDING("auth")
 #undef ENDING
     };
@@ -363,15 +348,26 @@ static size_t secret_end(const struct scan *s, size_t i, char quote)
     return end;
 }
 
-/* Finds what options of one letter take: "-p PASSWORD" of clients of databases and registries, and
-   "-u USER:PASSWORD" of curl. Numbers are ports, paths are folders. */
+/* Whether a word is written shortly before i: the name of the command of an option. */
+static bool is_after(const struct scan *s, size_t i, const char *word)
+{
+    size_t from = i > COMMAND ? i - COMMAND : 0;
+
+    return memmem(s->text + from, i - from, word, strlen(word)) != NULL;
+}
+
+/* Finds what options of one letter take: "-p PASSWORD" of clients of databases and registries (of
+   MySQL's also "-pPASSWORD"), "-u USER:PASSWORD" of curl, "-a PASSWORD" of Redis. Numbers are
+   ports, paths are folders. */
 static bool find_short_option(const struct scan *s, size_t i, struct finding *f)
 {
+    char letter = s->text[i], quote = 0;
     size_t at = i + 1, digits;
-    char quote = 0;
 
-    if (s->place != RP_SECRET_IN_VALUE || i < 2 || s->text[i - 1] != '-' ||
-        !isspace((unsigned char)s->text[i - 2]) || !strchr("pu", s->text[i]) || at_of(s, at) != ' ')
+    if (i < 2 || s->text[i - 1] != '-' || !isspace((unsigned char)s->text[i - 2]) ||
+        !(letter == 'p' || letter == 'u' || (letter == 'a' && is_after(s, i, "redis-cli"))) ||
+        (at_of(s, at) != ' ' && !(letter == 'p' && is_after(s, i, "mysql")) &&
+         !(letter == 'u' && is_after(s, i, "curl"))))
         return false;
     while (at_of(s, at) == ' ')
         at++;
@@ -386,7 +382,31 @@ static bool find_short_option(const struct scan *s, size_t i, struct finding *f)
         memchr(s->text + f->from, '/', f->end - f->from) ||
         (i >= 7 && !memcmp(s->text + i - 7, "mkdir -", 7)))
         return false;
-    return s->text[i] == 'p' || memchr(s->text + f->from, ':', f->end - f->from) != NULL;
+    return letter != 'u' || memchr(s->text + f->from, ':', f->end - f->from) != NULL;
+}
+
+/* A key of which only the last of two words was read: "api key: x", "?sig=x"; or that is one as an
+   option: "--pass x". */
+static bool is_key_here(const struct scan *s, size_t i, size_t n, bool option)
+{
+    static const char *const before[] = {"api ", "secret ", "access ", "private "};
+
+    if (n == 4 && option)
+        return starts(s, i, "pass");
+    if (n != 3 || !i)
+        return false;
+    for (size_t k = 0; k < sizeof before / sizeof *before; k++)
+        if (i >= strlen(before[k]) && !strncasecmp(s->text + i, "key", 3) &&
+            !strncasecmp(s->text + i - strlen(before[k]), before[k], strlen(before[k])))
+            return true;
+    return starts(s, i, "sig") && strchr("?&", s->text[i - 1]);
+}
+
+/* Headers whose value has several words: to the end of the line. */
+static bool is_header(const struct scan *s, size_t i, size_t n)
+{
+    return (n >= 6 && !strncasecmp(s->text + i + n - 6, "cookie", 6)) ||
+           (n >= 13 && !strncasecmp(s->text + i + n - 13, "authorization", 13));
 }
 
 /* Where the value of a key that ends at `at` begins, after one '=' or ':'; 0 if there is none. */
@@ -412,15 +432,16 @@ static bool find_assignment(const struct scan *s, size_t i, struct finding *f)
 
     if (!n || n > 60 || isdigit((unsigned char)s->text[i]))
         return false;
-    if (n == 1)
-        return find_short_option(s, i, f);
+    if (option && find_short_option(s, i, f))
+        return true;
     quoted = at_of(s, at) == '"' || at_of(s, at) == '\'';
     at += quoted;
+    at += quoted && at_of(s, at) == ']'; /* environ["TOKEN"] = "x" */
     value = value_of(s, at, option, &spaced);
     if (!value)
         return false;
     kind = kind_of_key(s->text + i, n);
-    if (kind == RP_SECRETS && is_named_key(s, i, n, option))
+    if (kind == RP_SECRETS && (is_named_key(s, i, n, option) || is_key_here(s, i, n, option)))
         kind = RP_SECRET_TOKEN;
     if (kind != RP_SECRET_TOKEN && kind != RP_SECRET_HOST && kind != RP_SECRET_USER &&
         (kind == RP_SECRETS || !quoted))
@@ -439,8 +460,9 @@ static bool find_assignment(const struct scan *s, size_t i, struct finding *f)
         kind, at, kind == RP_SECRET_TOKEN ? secret_end(s, at, quote) : value_end(s, at, quote)};
     if (!quote && (at_of(s, at) == '{' || at_of(s, at) == '['))
         f->end = json_end(s->text, s->n, at);
-    else if (!quote && at < s->n && (starts(s, at, "Bearer ") || starts(s, at, "Basic ")))
-        f->end = value_end(s, f->end + 1, 0);
+    else if (!quote && is_header(s, i, n))
+        while (f->end < s->n && !strchr("\"'\n", s->text[f->end]))
+            f->end++;
     if (f->from >= f->end || s->text[f->from] == '<' || (spaced && s->text[f->from] == '-'))
         return false;
     /* "token: 5" is a count, not a secret */
@@ -548,17 +570,17 @@ static bool find_uuid(const struct scan *s, size_t i, struct finding *f)
 
 static bool is_base64(char c)
 {
-    return isalnum((unsigned char)c) || c == '+' || c == '/';
+    return isalnum((unsigned char)c) || (c && strchr("+/-_", c));
 }
 
 /* Finds keys and checksums in base64: long, with letters of both cases and digits mixed as in no
    word. */
 static bool find_long_base64(const struct scan *s, size_t i, struct finding *f)
 {
-    size_t n, digits = 0, turns = 0, upper = 0, slashes = 0, run = 0, longest = 0;
+    size_t n, digits = 0, turns = 0, upper = 0, signs = 0, run = 0, longest = 0;
     int before = 0;
 
-    if (s->n - i < LONG_BASE64)
+    if (s->n - i < LONG_BASE64 || starts(s, i, "_Z")) /* a name of C++ */
         return false;
     for (n = LONG_BASE64; n >= 8; n -= 8) /* most texts soon have a space or a colon */
         if (!is_base64(s->text[i + n - 1]))
@@ -569,7 +591,7 @@ static bool find_long_base64(const struct scan *s, size_t i, struct finding *f)
 
         digits += now == 1;
         upper += now == 3;
-        slashes += c == '/';
+        signs += c == '/' || c == '-' || c == '_';
         turns += now != before;
         run = now != 2 ? 0 : run + 1;
         longest = run > longest ? run : longest;
@@ -579,7 +601,7 @@ static bool find_long_base64(const struct scan *s, size_t i, struct finding *f)
     while (f->end < s->n && s->text[f->end] == '=' && f->end < i + n + 2)
         f->end++;
     return n >= LONG_BASE64 && digits && upper && longest && longest <= WORD_FROM &&
-           slashes * 16 <= n && turns * 5 >= n * 2 && !is_word(at_of(s, f->end));
+           signs * 16 <= n && turns * 5 >= n * 2 && !is_word(at_of(s, f->end));
 }
 
 /* Finds keys and checksums: long, with digits and letters. */
