@@ -517,23 +517,50 @@ static bool is_waited_for(int64_t after_ns)
     return waited;
 }
 
-/* The collective of the third thread ends between two of the second. */
-static void a_wait_is_for_the_last_of_all_carriers(void **state)
+/* The lane of the carrier that a wait is for, which begins at 11 ms and takes so long, beside two
+   collectives of the second thread and one of the third, which end at these times. */
+static uint32_t carrier_waited_for(int64_t wait_ns, int64_t first_ns, int64_t second_ns,
+                                   int64_t third_ns)
 {
     const struct row rows[] = {{'X', "cpu_op", "backward", 1, 1, 0, 40000000},
-                               {'X', "blocking", "c10d::Work::wait", 1, 1, 11000000, 9100000},
-                               GLOO(2, 1000000, 9000000),
-                               GLOO(2, 12000000, 18000000),
-                               GLOO(3, 5000000, 15000000)};
+                               {'X', "blocking", "c10d::Work::wait", 1, 1, 11000000, wait_ns},
+                               GLOO(2, 1000000, first_ns - 1000000),
+                               GLOO(2, first_ns + 500000, second_ns - first_ns - 500000),
+                               GLOO(3, 5000000, third_ns - 5000000)};
     struct built b = BUILD(rows);
     uint32_t go_on = rp_sg_node_from(&b.graph, 0, 11000001), lane = RP_NONE;
 
-    UNUSED_STATE(state);
-    assert_int_not_equal(go_on, RP_NONE);
-    for (uint32_t i = b.graph.in.at[go_on]; i < b.graph.in.at[go_on + 1]; i++)
+    for (uint32_t i = go_on == RP_NONE ? 0 : b.graph.in.at[go_on];
+         go_on != RP_NONE && i < b.graph.in.at[go_on + 1]; i++)
         if (b.graph.edges.at[i].kind == RP_SG_HAND_OFF)
             lane = b.graph.nodes.at[b.graph.edges.at[i].from].lane;
-    assert_int_equal(lane, 2);
+    release_graph(&b);
+    return lane;
+}
+
+static void a_wait_is_for_the_last_of_all_carriers(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(carrier_waited_for(9100000, 10000000, 30000000, 20000000), 2);
+    assert_int_equal(carrier_waited_for(9100000, 10000000, 20000000, 19999999), 1);
+    assert_int_equal(carrier_waited_for(9100000, 10000000, 20000000, 20000000), 2);
+    /* however short the wait is */
+    assert_int_equal(carrier_waited_for(1, 10000000, 30000000, 11100000), 2);
+    assert_int_equal(carrier_waited_for(0, 10000000, 30000000, 11100000), RP_NONE);
+}
+
+/* A thread that was busy for no time stopped when it began: it is not there to wake another. */
+static void an_empty_span_ends(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "before", 1, 1, 0, 1000000},
+                               {'X', "cpu_op", "blink", 1, 2, 5000000, 0},
+                               {'X', "cpu_op", "again", 1, 3, 6000000, 1000000},
+                               {'X', "cpu_op", "after", 1, 1, 9000000, 1000000}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    assert_non_null(edge_between(&b.graph, NODE("again"), NODE("after"), RP_SG_HAND_OFF));
+    assert_null(edge_between(&b.graph, NODE("before"), NODE("again"), RP_SG_HAND_OFF));
     release_graph(&b);
 }
 
@@ -762,6 +789,7 @@ int test_step_edges(void)
         cmocka_unit_test(a_short_gap_is_no_sleep),
         cmocka_unit_test(another_process_may_wake_a_thread),
         cmocka_unit_test(only_a_long_sleep_is_for_something_else),
+        cmocka_unit_test(an_empty_span_ends),
         cmocka_unit_test(a_carrier_that_leaves_wakes),
         cmocka_unit_test(a_wait_is_for_the_last_of_all_carriers),
     };
