@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of any question as a page: its record by its description, and its picture. */
+/* Writes the answer of any question as a page: its record by its description, and its picture. */
 #include "draw/web.h"
 #include "io/escaped.h"
 #include "result/result.h"

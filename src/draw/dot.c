@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphviz files. Labels are quoted, since names in other languages may hold any character. */
+/* Writes Graphviz files. Labels are quoted, since names in other languages may contain any
+   character. */
 #include "draw/draw.h"
 #include "io/escaped.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What operations of other languages are: TensorFlow's and PyTorch's are not in ops.def, but their
- * names say what they compute. The first pattern that matches decides.
+ * Classifies operations of other languages: TensorFlow's and PyTorch's are not in ops.def, but
+ * their names tell what they compute. The first pattern that matches decides.
  */
 #include "draw/draw.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const struct {
-    const char *pattern; /* of the name behind "::", in lower or upper case */
+    const char *pattern; /* matches the name behind "::", in lower or upper case */
     uint8_t class_;
 } patterns[] = {
     {"const", RP_CLASS_DATA},

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows by the longest path; nodes with more outputs than inputs move down to their users. Rows that
- * are too wide are broken. Edges over a few rows get a slot in each of them; longer ones leave the
- * rows, since slots for all would be quadratic: the train step of a language model would have
- * hundreds for each node. A fixed number of sweeps orders each row by the mean place of its
- * neighbours, and another one moves the boxes towards their neighbours without changing the order
- * (isotonic regression, which is linear).
+ * Rows follow the longest path; nodes with more outputs than inputs move down to their users. Rows
+ * that are too wide are broken. Edges over a few rows get a slot in each of them; longer ones leave
+ * the rows, since the number of slots for all would be quadratic: the train step of a language
+ * model would have hundreds for each node. A fixed number of sweeps orders each row by the mean
+ * place of its neighbours, and another one moves the boxes towards their neighbours without
+ * changing the order (isotonic regression, which is linear).
  */
 #include "draw/layout.h"
 #include "base/order.h"
@@ -28,7 +28,7 @@ struct items { /* nodes, then slots of edges */
     uint32_t n, nodes, nslots;
     uint32_t *row;
     float *w, *mid;                              /* mid: x of the middle */
-    float *place;                                /* in its row: from 0 to 1 */
+    float *place;                                /* the place in its row, from 0 to 1 */
     uint32_t *down_begin, *down, *up_begin, *up; /* neighbours in the rows below and above */
 };
 
@@ -42,11 +42,11 @@ struct work {
     struct rp_layout *out;
     struct rp_arena *arena;
     struct rp_err *err;
-    uint32_t *in_begin, *in, *out_begin, *outs; /* edges forward, by their ends: numbers of edges */
+    uint32_t *in_begin, *in, *out_begin, *outs; /* numbers of the forward edges by their ends */
     struct items items;
     struct rows rows;
     float *key;
-    uint32_t span; /* longest edge that gets slots */
+    uint32_t span; /* the length of the longest edge that gets slots */
 };
 
 static bool goes_down(const struct rp_layout_edge *e)
@@ -156,7 +156,7 @@ static uint32_t edge_span(const struct work *w, size_t e)
     return goes_down(edge) ? w->out->row[edge->to] - w->out->row[edge->from] : 0;
 }
 
-/* Slots below a node: as many as its longest edge needs that has slots. */
+/* Counts the slots below a node: as many as its longest edge with slots needs. */
 static uint64_t count_slots(const struct work *w, uint32_t span)
 {
     uint64_t all = 0;
@@ -174,8 +174,8 @@ static uint64_t count_slots(const struct work *w, uint32_t span)
     return all;
 }
 
-/* The longest span for which there are at most two slots a node and edge; of large graphs half a
-   slot a node. */
+/* Finds the longest span for which there are at most two slots per node and edge; in large graphs
+   half a slot per node. */
 static enum rp_code number_slots(struct work *w)
 {
     uint64_t most = w->g->n > LARGE ? w->g->n / 2 : 2 * ((uint64_t)w->g->n + w->g->nedges);
@@ -268,7 +268,7 @@ static void note_places(struct work *w, uint32_t row)
         w->items.place[w->rows.at[i]] = ((float)(i - from) + .5f) / (float)(to - from);
 }
 
-/* Items by row; nodes in their order, a slot after the start of its edge. */
+/* Lists items by row: nodes in their order, and a slot after the start of its edge. */
 static enum rp_code fill_rows(struct work *w)
 {
     struct rows *r = &w->rows;
@@ -297,7 +297,7 @@ struct sorted {
 
 RP_ORDER(by_key, struct sorted, RP_UP(key), RP_UP(item))
 
-/* Short rows, and those that hardly change, by insertion. */
+/* Sorts by insertion, for short rows and those that hardly change. */
 static void sort_row(struct work *w, uint32_t *at, uint32_t n, struct sorted *scratch)
 {
     uint32_t moves = 0;
@@ -381,7 +381,8 @@ static float gap_after(const struct items *t, uint32_t a, uint32_t b)
     return (t->w[a] + t->w[b]) / 2 + (slots ? RP_LAYOUT_GAP_X / 2 : RP_LAYOUT_GAP_X);
 }
 
-/* The middle of its neighbours above, below or both; edges through slots shall be straight. */
+/* Returns the middle of its neighbours above, below or both; edges through slots shall be
+   straight. */
 static double wanted_mid(const struct items *t, uint32_t item, int sides, double *weight)
 {
     double sum = 0, total = 0;
@@ -401,7 +402,8 @@ static double wanted_mid(const struct items *t, uint32_t item, int sides, double
     return total > 0 ? sum / total : t->mid[item];
 }
 
-/* Moves the boxes of a row as close to their wish as the order permits: least squares. */
+/* Moves the boxes of a row as close to their wanted places as the order permits, by least
+   squares. */
 static void place_row(struct work *w, uint32_t r, int sides, struct block *blocks)
 {
     struct items *t = &w->items;
@@ -495,11 +497,11 @@ static enum rp_code keep_places(struct work *w)
 /* ---- tracks ---- */
 
 struct tracks {
-    uint32_t until[2][MOST_TRACKS]; /* first row at which it is free again */
+    uint32_t until[2][MOST_TRACKS]; /* the first row at which it is free again */
     uint32_t used[2];
 };
 
-/* The first free track of a side; the last one is shared where all are taken. */
+/* Takes the first free track of a side; the last one is shared if all are taken. */
 static uint32_t take_track(struct tracks *t, int side, uint32_t from, uint32_t to)
 {
     uint32_t k = 0;

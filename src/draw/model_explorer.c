@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The JSON of Model Explorer: nodes with a namespace, attributes and incoming edges; one graph, in
- * which a called computation is a namespace beside its caller.
+ * Writes the JSON of Model Explorer: nodes with a namespace, attributes and incoming edges; one
+ * graph, in which a called computation is a namespace beside its caller.
  */
 #include "draw/draw.h"
 #include "draw/paths.h"

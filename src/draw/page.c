@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The data of the page (web/graph): columns of numbers as base64, tables of strings, the tree of
- * groups and a layout for each different group. The script makes the rest from them: a page of
- * 30,000 operations has two megabytes.
+ * Writes the data of the page (web/graph): columns of numbers as base64, tables of strings, the
+ * tree of groups, and a layout for each different group. The script makes the rest from them: a
+ * page of 30,000 operations has two megabytes.
  */
 #include "draw/draw.h"
 #include "draw/picture.h"
@@ -28,7 +28,7 @@ struct page {
     struct rp_out *to;
     struct rp_err *err;
     struct rp_picture picture;
-    struct table scopes, files, foreign; /* foreign: opcodes, after the known ones */
+    struct table scopes, files, foreign; /* foreign has opcodes that follow the known ones */
     struct rp_strtab texts;              /* attributes, shardings */
 };
 
@@ -142,7 +142,7 @@ static void put_shapes(struct page *g)
     column_end(&b);
 }
 
-/* File + 1 and line, 0: not known; scope. */
+/* Writes file + 1, line (0 if not known), and scope. */
 static enum rp_code put_places(struct page *g)
 {
     const struct rp_program *p = g->p;
@@ -176,7 +176,8 @@ static enum rp_code put_places(struct page *g)
     return RP_OK;
 }
 
-/* Number of operands and called computations; each as the distance from the operation. */
+/* Writes the numbers of operands and called computations; each of these as the distance from the
+   operation. */
 static void put_lists(struct page *g)
 {
     struct rp_web_bytes b;
@@ -203,7 +204,7 @@ static void put_lists(struct page *g)
 
 /* ---- attributes ---- */
 
-/* The values of a small constant; returns the length. */
+/* Writes the values of a small constant; returns the length. */
 static size_t constant_text(const struct rp_program *p, uint32_t op, char *out, size_t cap)
 {
     unsigned char values[RP_HASH_ELEMENTS * 16];
@@ -228,7 +229,7 @@ static size_t constant_text(const struct rp_program *p, uint32_t op, char *out, 
     return len;
 }
 
-/* Attributes as one text, cut where they are long; returns the length. */
+/* Writes attributes as one text, which is cut if it is long; returns the length. */
 static size_t attrs_text(const struct rp_program *p, uint32_t op, struct rp_chars *value,
                          char *text, size_t cap)
 {
@@ -309,8 +310,8 @@ static enum rp_code put_attrs(struct page *g)
 
 /* ---- costs ---- */
 
-/* The last operation that needs each result. Elements of tuples and the like take no memory; what
-   they refer to lives as long as they do. */
+/* Finds the last operation that needs each result. Elements of tuples and the like take no memory,
+   but keep alive the values to which they refer. */
 static bool is_alias(const struct rp_program *p, uint32_t op)
 {
     return rp_op_info[p->code.at[op]].flags & RP_OPF_ALIAS || p->code.at[op] == RP_OP_TUPLE;
@@ -335,8 +336,8 @@ static void find_last_uses(const struct rp_program *p, uint32_t *last)
     }
 }
 
-/* Bytes that live while an operation runs, in the order of the file: the results of its
-   computation from their operation to their last use. */
+/* Counts the bytes that are live while an operation runs, in the order of the file: the results of
+   its computation from their operation to their last use. */
 static enum rp_code put_live(struct page *g, struct rp_arena *arena)
 {
     const struct rp_program *p = g->p;
@@ -409,7 +410,7 @@ static void put_groups(struct page *g)
         rp_web_bytes_number(&b, group->n);
     }
     column_end(&b);
-    column_begin(&b, g, "children"); /* distances from the child before */
+    column_begin(&b, g, "children"); /* distances from the previous child */
     for (uint32_t i = 0, before = 0; i < t->ngroups; i++)
         for (uint32_t k = 0; k < t->groups[i].n; k++) {
             uint32_t child = t->children[t->groups[i].first + k];
@@ -420,8 +421,8 @@ static void put_groups(struct page *g)
     column_end(&b);
 }
 
-/* A layout: rows, tracks to the right and left, width; row, x, width and bends of each child; of
-   each edge its ends, count and track + 1. */
+/* Writes a layout: rows, tracks to the right and left, width; row, x, width and bends of each
+   child; ends, count and track + 1 of each edge. */
 static void put_layout(struct rp_web_bytes *b, const struct rp_picture_group *from, uint32_t n)
 {
     const struct rp_layout *l = &from->layout;
@@ -459,7 +460,7 @@ static void put_layouts(struct page *g)
     column_end(&b);
 }
 
-/* Name, operations, root, the first identical computation, its group and who shows it. */
+/* Writes name, operations, root, the first identical computation, its group, and who shows it. */
 static enum rp_code put_computations(struct page *g)
 {
     const struct rp_program *p = g->p;
@@ -487,7 +488,8 @@ static enum rp_code put_computations(struct page *g)
 
 /* ---- stages ---- */
 
-/* The numbers of the stages at which an item comes or goes, each as the distance from the last. */
+/* Writes the numbers of the stages at which an item comes or goes, each as the distance from the
+   previous one. */
 static void put_presence(struct rp_web_bytes *b, const struct rp_stages *s, const uint64_t *sets,
                          size_t item)
 {

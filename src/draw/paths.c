@@ -30,7 +30,7 @@ static const char *group_word(const struct paths *s, uint32_t g)
 
 static const char *path_of(struct paths *s, uint32_t g, int depth);
 
-/* Of the root of a computation: inside its caller. */
+/* The path of a computation's root is inside its caller. */
 static const char *root_path(struct paths *s, uint32_t g, int depth)
 {
     const struct rp_tree *t = s->tree;
@@ -39,8 +39,8 @@ static const char *root_path(struct paths *s, uint32_t g, int depth)
 
     if (c == t->p->entry)
         return "";
-    if (op == RP_NONE ||
-        depth > 100) /* not called, or part of an operation: e.g. what a reduction applies */
+    if (op == RP_NONE || depth > 100) /* it is not called, or is part of an operation, like the
+                                         function of a reduction */
         return rp_arena_textf(s->arena, "computations/%s", t->groups[g].name);
     up = path_of(s, t->home[op], depth + 1);
     name = rp_program_text(t->p, t->p->op_name.at[op]);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Edges between the children of every group, from the operands of all operations, and a layout of
- * each group. An operand that is in another group is an edge between the two groups that their
- * common group holds. Linear in operations and operands times the depth of the tree.
+ * Finds edges between the children of every group from the operands of all operations, and lays out
+ * each group. An operand in another group is an edge between the two groups that are in their
+ * common group. Linear in operations and operands times the depth of the tree.
  */
 #include "draw/picture.h"
 
 #include <string.h>
 
-struct found { /* an edge that a group holds */
+struct found { /* an edge and the group that holds it */
     uint32_t group, from, to;
 };
 
@@ -18,9 +18,9 @@ struct making {
     struct rp_arena *arena;
     struct rp_err *err;
     RP_VEC(struct found) found;
-    uint32_t *begin; /* of groups: their edges in `sorted` */
+    uint32_t *begin; /* by group: its edges in `sorted` */
     struct found *sorted;
-    uint16_t *shape_chars; /* length of the text of a shape */
+    uint16_t *shape_chars; /* the length of the text of each shape */
 };
 
 float rp_picture_height(const struct rp_tree *tree, uint32_t child)
@@ -30,7 +30,7 @@ float rp_picture_height(const struct rp_tree *tree, uint32_t child)
     return rp_tree_is_data(tree->p, child) ? RP_BOX_DATA_H : RP_BOX_OP_H;
 }
 
-/* Wide enough for the shape and most names; longer ones are cut. */
+/* Returns a width that fits the shape and most names; longer ones are cut. */
 static float child_width(const struct making *m, uint32_t child)
 {
     const struct rp_program *p = m->p;
@@ -97,7 +97,7 @@ static enum rp_code find_edges(struct making *m)
     return RP_OK;
 }
 
-/* Equal edges become one; `heads` and `seen` have room for all children and are all zero. */
+/* Merges equal edges; `heads` and `seen` have room for all children and are all zero. */
 static void merge_edges(const struct found *from, uint32_t n, uint32_t nchildren, uint32_t *heads,
                         uint32_t *seen, struct found *by_end, struct rp_picture_group *to)
 {

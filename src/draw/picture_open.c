@@ -2,7 +2,7 @@
 /*
  * The widths that open groups need are constraints between the ends of columns: sorted by x, one
  * pass finds the least places that satisfy all of them and keep every distance. Columns in between
- * move proportionally, so what was aligned stays aligned.
+ * move proportionally, so aligned boxes stay aligned.
  */
 #include "draw/picture_open.h"
 #include "base/order.h"
@@ -62,7 +62,7 @@ struct opening {
     struct rp_err *err;
 };
 
-struct column { /* of the layout, and the width that it needs */
+struct column { /* a column of the layout, and the width that it needs */
     float begin, end, w;
 };
 

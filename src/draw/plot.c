@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Charts on top of svg.c. A chart of hostile values is still a document of bounded size: ticks are
- * counted before they are drawn, labels are limited, and every value is brought into the box.
+ * Draws charts by svg.c. A chart of hostile values is still a document of bounded size: ticks are
+ * counted before they are drawn, labels are limited, and every value is clipped to the box.
  */
 #include "draw/plot.h"
 
@@ -15,7 +15,7 @@
 
 #define MOST_TICKS  40
 #define MOST_LABELS 64
-#define CHUNK       512 /* points that are converted at a time */
+#define CHUNK       512 /* the number of points that are converted at a time */
 
 /* ------------------------------------------------------------------ axes */
 
@@ -34,7 +34,7 @@ static void axis_correct(struct rp_axis *axis)
                                                : axis->from + fmax(fabs(axis->from) * 1e-6, 1);
 }
 
-/* Where a value is on its axis, 0 to 1. */
+/* Returns where a value is on its axis, 0 to 1. */
 static double axis_place(const struct rp_axis *axis, double value)
 {
     double at;
@@ -119,7 +119,7 @@ void rp_plot_tick_text(double value, double step, enum rp_unit unit, char *out, 
         decimals++;
     }
     snprintf(number, sizeof number, "%.*f", decimals, shown);
-    for (char *c = number; *c; c++) /* the decimal mark of some locales */
+    for (char *c = number; *c; c++) /* replaces the decimal mark of some locales */
         *c = *c == ',' ? '.' : *c;
     if (unit == RP_UNIT_RATIO)
         snprintf(out, cap, "%s %%", number);
@@ -145,7 +145,7 @@ static void ticks_linear(const struct rp_axis *axis, double most, struct ticks *
     double first, step = rp_plot_round_up((axis->to - axis->from) / fmax(most, 2));
 
     if (axis->unit != RP_UNIT_RATIO && axis->unit != RP_UNIT_NONE && step < 1)
-        step = 1; /* no fractions of nanoseconds, bytes and things */
+        step = 1; /* nanoseconds, bytes and counts have no fractions */
     first = ceil(axis->from / step - 1e-9);
     out->step = step;
     for (size_t i = 0; out->n < MOST_TICKS && (first + (double)i) * step <= axis->to * (1 + 1e-12);
@@ -254,7 +254,7 @@ static struct rp_point place(const struct rp_plot *plot, double x, double y)
     return (struct rp_point){rp_plot_x(plot, x), rp_plot_y(plot, y)};
 }
 
-/* A long line is several paths that share their ends. */
+/* Draws a long line as several paths that share their ends. */
 static void draw_points(struct rp_plot *plot, const struct rp_point *points, size_t n, bool steps,
                         unsigned colour, enum rp_line_style style)
 {
@@ -286,7 +286,7 @@ void rp_plot_steps(struct rp_plot *plot, const struct rp_point *points, size_t n
     draw_points(plot, points, n, true, colour, style);
 }
 
-/* The height of the layers below `layer` at the i-th x. */
+/* Returns the height of the layers below `layer` at the i-th x. */
 static double stack_below(const struct rp_stack *stack, size_t layer, size_t i)
 {
     double sum = 0;
@@ -296,7 +296,7 @@ static double stack_below(const struct rp_stack *stack, size_t layer, size_t i)
     return sum;
 }
 
-/* The part of a layer from one x to another: along the top, back along the bottom. */
+/* Draws the part of a layer from one x to another: along the top, and back along the bottom. */
 static void draw_layer(struct rp_plot *plot, const struct rp_stack *stack, size_t layer,
                        size_t begin, size_t end)
 {
@@ -346,7 +346,7 @@ struct labels {
     struct box at[MOST_LABELS];
 };
 
-/* Whether a place is in the box of the plot, and covers neither a label nor another dot. */
+/* Whether a place is in the box of the plot and covers neither a label nor another dot. */
 static bool is_free(const struct labels *l, const struct box *box, size_t own)
 {
     const struct rp_plot *plot = l->plot;
@@ -368,7 +368,7 @@ static bool is_free(const struct labels *l, const struct box *box, size_t own)
     return true;
 }
 
-/* Finds a free place for the label of a dot: right of it, left, above or below. */
+/* Finds a free place for the label of a dot: right, left, above or below. */
 static bool label_fits(const struct labels *l, size_t own, struct box *label)
 {
     struct rp_point at = place(l->plot, l->dots[own].x, l->dots[own].y);
@@ -407,7 +407,8 @@ static void draw_labels(struct rp_plot *plot, const struct rp_plot_dot *dots, si
 
 void rp_plot_dots(struct rp_plot *plot, const struct rp_plot_dot *dots, size_t n)
 {
-    static const double sizes[] = {1e9, 12, 8, 5, 0}; /* in classes: no memory is needed to sort */
+    static const double sizes[] = {1e9, 12, 8, 5,
+                                   0}; /* in classes of size, so that sorting needs no memory */
 
     for (size_t k = 0; k + 1 < sizeof sizes / sizeof *sizes; k++)
         for (size_t i = 0; i < n; i++) {
@@ -429,7 +430,7 @@ static bool slices_equal(const struct rp_lane_shares *lane, size_t a, size_t b)
                    lane->kinds * sizeof *lane->share);
 }
 
-/* One kind of a lane, as one shape. */
+/* Draws one kind of a lane as one shape. */
 static void draw_kind(struct rp_plot *plot, const struct rp_lane_shares *lane, size_t kind)
 {
     double slice = plot->width / (double)(lane->n ? lane->n : 1);

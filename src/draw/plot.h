@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Charts: a box with two axes, and what is drawn in it: lines, areas, stacks, dots with labels;
- * and lanes, which have an axis of names.
+ * Charts: a box with two axes, in which lines, areas, stacks and dots with labels are drawn; and
+ * lanes, which have an axis of names.
  *
  *     struct rp_svg svg;
  *     struct rp_plot plot = {.left = 70, .top = 40, .width = 700, .height = 300,
@@ -25,41 +25,43 @@
 enum rp_scale {
     RP_SCALE_LINEAR,
     RP_SCALE_LOG,
-    RP_SCALE_NONE /* nothing is drawn: an axis of names */
+    RP_SCALE_NONE /* an axis of names, for which nothing is drawn */
 };
 
 struct rp_axis {
     enum rp_scale scale;
-    enum rp_unit unit; /* of the values: RP_UNIT_NS for times */
+    enum rp_unit unit; /* the unit of the values: RP_UNIT_NS for times */
     double from, to;
     const char *title; /* or NULL */
 };
 
 struct rp_plot {
-    double left, top, width, height; /* the box; ticks and titles are outside: 80 left, 36 below */
+    double left, top, width,
+        height; /* the box; ticks and titles are outside of it: 80 pixels left, 36 below */
     struct rp_axis x, y;
     struct rp_svg *svg; /* set by begin */
 };
 
-/* Corrects axes that show nothing (from >= to, a logarithm of 0), and draws grid, ticks and
+/* Corrects axes that show nothing (from >= to, or a logarithm of 0), and draws grid, ticks and
    titles. */
 void rp_plot_begin(struct rp_plot *plot, struct rp_svg *svg);
-/* The line around the box, over what was drawn. */
+/* Draws the line around the box, over everything inside. */
 void rp_plot_end(struct rp_plot *plot);
 
-/* Where a value is in the document, inside the box. */
+/* Returns where a value is in the document, inside the box. */
 double rp_plot_x(const struct rp_plot *plot, double value);
 double rp_plot_y(const struct rp_plot *plot, double value);
 
-/* The smallest round number (1, 2, 2.5 or 5 times a power of ten) that is not smaller: a good end
-   of an axis. */
+/* Returns the smallest round number (1, 2, 2.5 or 5 times a power of ten) that is not smaller than
+   the value: a good end of an axis. */
 double rp_plot_round_up(double value);
 
-/* The label of a tick: "0", "2.5 ms", "40 GB", "100 %"; step is the distance of ticks (0: the value
-   alone decides how many decimals there are). */
+/* Writes the label of a tick: "0", "2.5 ms", "40 GB", "100 %"; step is the distance of ticks (if it
+   is 0, the value alone decides how many decimals there are). */
 void rp_plot_tick_text(double value, double step, enum rp_unit unit, char *out, size_t cap);
 
-/* Points in the order of x. With a step function the value of a point holds until the next one. */
+/* Draws points in the order of x. In a step function the value of a point holds until the next
+   one. */
 void rp_plot_line(struct rp_plot *plot, const struct rp_point *points, size_t n, unsigned colour,
                   enum rp_line_style style);
 void rp_plot_steps(struct rp_plot *plot, const struct rp_point *points, size_t n, unsigned colour,
@@ -67,7 +69,7 @@ void rp_plot_steps(struct rp_plot *plot, const struct rp_point *points, size_t n
 
 /*
  * Layers on top of each other, the first lowest: layer i has n heights, at heights[i * n], one for
- * each x. steps: heights hold until the next x. Layer i has the colour colours[i].
+ * each x. If steps is set, heights hold until the next x. Layer i has the colour colours[i].
  */
 struct rp_stack {
     size_t n, layers;
@@ -77,20 +79,20 @@ struct rp_stack {
 };
 void rp_plot_stack(struct rp_plot *plot, const struct rp_stack *stack);
 
-/* A dot; hint is shown where the mouse rests on it (NULL: nothing). */
+/* A dot; hint is shown when the mouse is over it (NULL shows nothing). */
 struct rp_plot_dot {
     double x, y, radius;
     unsigned colour;
     const char *label, *hint;
 };
-/* Large dots are drawn first. Labels are placed beside their dots, in the order of the array, where
-   they cover neither a label nor a dot; the others are left out. At most 64 labels. */
+/* Draws dots, the large ones first. Labels are placed beside their dots, in the order of the array,
+   if they cover neither a label nor a dot; the others are left out. At most 64 labels. */
 void rp_plot_dots(struct rp_plot *plot, const struct rp_plot_dot *dots, size_t n);
 
 /*
  * One lane of a timeline in the box of a plot, which has a time axis x: a name at its left, and
  * shares of each of n equal slices of the axis, stacked from below: share[i * kinds + k] of slice i
- * is drawn in colours[k]; what is left of 1 stays empty. Slices that are equal are joined.
+ * is drawn in colours[k]; the rest up to 1 stays empty. Equal slices are joined.
  */
 struct rp_lane_shares {
     const char *name, *hint;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The picture of the entry as an SVG file: the same layout, colours and edges as the page, with as
- * many groups open as fit on a poster. What an operation is called and where it comes from is shown
- * where the mouse rests.
+ * Draws the picture of the entry as an SVG file: the same layout, colours and edges as the page,
+ * with as many groups open as fit on a poster. The name and origin of an operation are shown when
+ * the mouse is over it.
  */
 #include "draw/draw.h"
 #include "draw/picture_open.h"
@@ -80,7 +80,7 @@ static void put_rect(struct rp_out *to, float x, float y, float w, float h, floa
     rp_out_printf(to, "\" class=\"%s\"/>", classes);
 }
 
-/* A text of at most `width` pixels, cut at its end. */
+/* Writes a text of at most `width` pixels, cut at its end. */
 static void put_text(struct rp_out *to, float x, float y, float width, float per_char,
                      const char *classes, const char *text)
 {

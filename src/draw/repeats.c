@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks of layers by content. The children of a group are a sequence of hashes, in the order of
- * the data flow; a stack is a run that equals itself a period later. Distances between equal
- * neighbours vote for periods, the best are tried, and the runs that save most boxes win. A layer
- * may begin anywhere in its period: where the fewest values cross.
+ * Finds stacks of layers by content. The children of a group are a sequence of hashes, in the order
+ * of the data flow; a stack is a run that is equal to itself one period later. Distances between
+ * equal neighbours vote for periods, the best are tried, and the runs that save most boxes win. A
+ * layer may begin anywhere in its period, so it begins where the fewest values cross.
  */
 #include "base/order.h"
 #include "draw/tree_build.h"
@@ -15,14 +15,14 @@ enum {
     FEWEST_CHILDREN = 12,
     PERIODS = 40, /* that are tried */
     FEWEST_VOTES = 3,
-    SMALLEST = 100,    /* a stack saves at least that part of the boxes of its group */
-    SHORTEST = 3,      /* period of operations; groups may repeat one by one */
-    SHORTEST_PAIR = 12 /* ... where there are only two */
+    SMALLEST = 100,    /* a stack saves at least this part of the boxes of its group */
+    SHORTEST = 3,      /* the shortest period of operations; groups may repeat one by one */
+    SHORTEST_PAIR = 12 /* the same if there are only two layers */
 };
 
 struct run {
     uint32_t begin, n, period;
-    uint32_t saved; /* children that need not be shown */
+    uint32_t saved; /* number of children that need not be shown */
 };
 
 struct sequence {
@@ -30,7 +30,7 @@ struct sequence {
     uint32_t group, n;
     const uint32_t *child;
     uint64_t *symbol;
-    int32_t *crossing; /* values that cross the border before an element */
+    int32_t *crossing; /* number of values that cross the border before an element */
     RP_VEC(struct run) runs;
 };
 
@@ -111,7 +111,8 @@ static uint32_t element_of(const struct sequence *s, uint32_t op, const uint32_t
     return g == RP_NONE ? RP_NONE : index[child];
 }
 
-/* Only values of the neighbourhood: what the backward pass reads crosses every border. */
+/* Counts only values of the neighbourhood, because those that the backward pass reads cross every
+   border. */
 static enum rp_code count_crossings(struct sequence *s)
 {
     struct rp_tree_build *b = s->b;
@@ -140,12 +141,12 @@ static enum rp_code count_crossings(struct sequence *s)
     }
     for (uint32_t i = 1; i <= s->n; i++)
         s->crossing[i] += s->crossing[i - 1];
-    for (uint32_t i = 0; i < s->n; i++) /* none is left for the next group */
+    for (uint32_t i = 0; i < s->n; i++) /* clears the counts for the next group */
         index[s->child[i]] = RP_NONE;
     return RP_OK;
 }
 
-/* The first element of the first layer; one layer may be given up for a better border. */
+/* Finds the first element of the first layer; one layer may be given up for a better border. */
 static uint32_t layer_begin(const struct sequence *s, const struct run *run)
 {
     uint32_t copies = run->n / run->period, best = 0, rest = run->n % run->period;
@@ -197,7 +198,7 @@ static enum rp_code make_layers(struct sequence *s, const struct run *run)
     return RP_OK;
 }
 
-/* The longest part of a run that is still free. */
+/* Finds the longest part of a run that is still free. */
 static bool trim_run(struct sequence *s, struct run *run, const uint8_t *taken)
 {
     uint32_t best = 0, at = run->begin, n = 0;
@@ -249,7 +250,7 @@ static enum rp_code search_sequence(struct sequence *s, struct rp_map *last)
     return take_runs(s, taken);
 }
 
-/* The children that are more than data, in b->found. */
+/* Lists the children that are more than data in b->found. */
 static enum rp_code list_elements(struct rp_tree_build *b, uint32_t g)
 {
     const struct rp_tree_list *list = &b->lists.at[g];

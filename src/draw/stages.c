@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The union of several programs. A computation is known by its name, the entry by being the entry;
- * an operation by its name in its computation, or by a match with the program before. Operations
- * that a program adds come after the one that precedes them there, so the order of every program is
- * kept where they agree. What an operation is, it takes from the last program that has it;
- * operands from all. Attributes become text, and costs are copied, since they cannot be counted
- * without typed attributes.
+ * Makes the union of several programs. A computation is identified by its name, the entry by being
+ * the entry; an operation by its name in its computation, or by a match with the program before.
+ * Operations that a program adds come after the one that precedes them there, so the order of every
+ * program is kept where they agree. The properties of an operation are those in the last program
+ * that has it; its operands come from all. Attributes become text, and costs are copied, since they
+ * cannot be counted without typed attributes.
  */
 #include "draw/stages.h"
 
@@ -28,7 +28,7 @@ struct edge {
 struct home { /* a computation of the union */
     uint32_t head, tail;
     uint32_t stage, computation; /* the last program that has it */
-    uint32_t taken;              /* by a computation of this program, + 1 */
+    uint32_t taken;              /* by which computation of this program, + 1 */
 };
 
 struct uniting {
@@ -57,7 +57,7 @@ static uint64_t home_key(const struct rp_program *p, uint32_t c)
                          : rp_hash_join(UINT64_C(0x636f6d70), rp_hash_bytes(name, strlen(name)));
 }
 
-/* The computation of the union that holds most of the matches; RP_NONE: there are none. */
+/* Returns the computation of the union that holds most of the matches, or RP_NONE. */
 static uint32_t matched_home(const struct uniting *u, size_t stage, uint32_t c)
 {
     const struct rp_stage *s = &u->stages[stage];
@@ -108,7 +108,8 @@ static enum rp_code add_node(struct uniting *u, uint32_t home, uint32_t after, u
     return rp_vec_push(&u->nodes, fresh, u->err);
 }
 
-/* By its match or name; a name that occurs twice is a new operation the second time. */
+/* Finds an operation by its match or name; a name that occurs twice is a new operation the second
+   time. */
 static enum rp_code find_node(struct uniting *u, size_t stage, uint32_t op, uint32_t home,
                               uint32_t after, uint32_t *id)
 {
@@ -199,7 +200,7 @@ static enum rp_code copy_string(struct uniting *u, const struct rp_program *from
                              rp_strtab_len(&from->strings, string), to, u->err);
 }
 
-/* Tuples hold other shapes; the readers limit their depth. */
+/* Tuples contain other shapes; the readers limit their depth. */
 static enum rp_code copy_shape(struct uniting *u, const struct rp_program *from, uint32_t shape,
                                uint32_t *to)
 {
@@ -293,8 +294,8 @@ static enum rp_code copy_op(struct uniting *u, const struct node *node)
     return copy_attrs(u, from, node->op);
 }
 
-/* Operands of the last program in their order, then those of others. of_edge: where each
-   edge got to. */
+/* Copies operands of the last program in their order, then those of others. of_edge receives the
+   new place of each edge. */
 static enum rp_code copy_operands(struct uniting *u, const struct node *node, uint32_t *of_edge)
 {
     struct rp_ids ids = rp_op_operands(u->stages[node->stage].p, node->op);

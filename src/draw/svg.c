@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Colours are classes (f0 fills, s0 strokes) of one style sheet, so that the dark scheme is a
- * second set of values and shapes stay short. Numbers are written from integers: printf would use
- * the decimal mark of the locale.
+ * second set of values and shapes stay short. Numbers are written from integers, because printf
+ * would use the decimal mark of the locale.
  */
 #include "draw/svg.h"
 
@@ -13,9 +13,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define FAR 1e6 /* coordinates beyond are cut: viewers compute with floats */
+#define FAR 1e6 /* larger coordinates are cut, because viewers compute with floats */
 
-/* Okabe and Ito; in the dark scheme lighter where they would drown in it. */
+/* The colours of Okabe and Ito; in the dark scheme they are lighter if they would be hard to
+   see. */
 static const char sheet[] =
     "<style>\n"
     "svg{--bg:#fff;--fg:#1b1f24;--soft:#5b6470;--grid:#e3e6ea;--c0:#0072b2;--c1:#e69f00;--c2:#009e73;"
@@ -104,7 +105,7 @@ void rp_svg_group_end(struct rp_svg *svg)
     rp_out_text(svg->to, "</g>\n");
 }
 
-/* A filled rectangle; opacity 1 covers what is below. Nothing is drawn where a side is not
+/* Draws a filled rectangle; opacity 1 covers everything below. Nothing is drawn if a side is not
    positive. */
 static void svg_rect(struct rp_svg *svg, double x, double y, double w, double h, unsigned colour,
                      double opacity)
@@ -251,7 +252,8 @@ void rp_svg_text_up(struct rp_svg *svg, double x, double y, enum rp_anchor ancho
     rp_out_text(svg->to, "</text>\n");
 }
 
-/* Of a column of rp_screen_width, in pixels: a little more than the mean of sans-serif fonts. */
+/* Returns the width of a column of rp_screen_width in pixels: a little more than the mean of
+   sans-serif fonts. */
 static double column_width(enum rp_text_style style)
 {
     static const double widths[] = {6.6, 6.1, 8.6};
@@ -264,7 +266,7 @@ double rp_svg_text_width(enum rp_text_style style, const char *text)
     return column_width(style) * (double)rp_screen_width(text);
 }
 
-/* The first bytes of a text that have at most this many characters. */
+/* Returns the number of bytes at the begin of a text that have at most this many characters. */
 static size_t bytes_of(const char *text, size_t characters)
 {
     size_t n = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An events file of TensorBoard: records of a length, the data, and a checksum of each (CRC-32C,
- * rotated and shifted, as TFRecord has it). The first says the version, the second holds the
- * program as a GraphDef, whose node names are paths of groups. Letters that TensorFlow does not
+ * Writes an events file of TensorBoard: records of a length, the data, and a checksum of each
+ * (CRC-32C, rotated and shifted, as in TFRecord). The first one has the version, and the second one
+ * the program as a GraphDef, whose node names are paths of groups. Letters that TensorFlow does not
  * allow in names become '_'.
  */
 #include "draw/draw.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { /* fields: Event, GraphDef, NodeDef, AttrValue, TensorShapeProto */
+enum { /* fields of Event, GraphDef, NodeDef, AttrValue, TensorShapeProto */
        EVENT_WALL_TIME = 1,
        EVENT_FILE_VERSION = 3,
        EVENT_GRAPH_DEF = 4,
@@ -90,7 +90,7 @@ struct board {
     const char **name;   /* of operations */
 };
 
-/* [A-Za-z0-9.][A-Za-z0-9_.\\/-]*, no empty components. */
+/* Names must match [A-Za-z0-9.][A-Za-z0-9_.\\/-]*, without empty components. */
 static void clean_name(char *name)
 {
     char *to = name;
@@ -137,7 +137,7 @@ static void put_text_attr(struct rp_proto_writer *w, const char *key, const char
     rp_proto_end(w, entry);
 }
 
-/* TensorBoard labels edges with it. */
+/* TensorBoard labels edges with the shape. */
 static void put_shape(struct board *b, uint32_t op)
 {
     const struct rp_op_shape *s = &b->p->shapes.at[b->p->shape.at[op]];

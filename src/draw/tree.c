@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups come from names where the program has them (scopes, clusters), then from content: a run of
- * children that equals what follows it, over and over, is a stack of layers (repeats.c). What is
- * left becomes parts of a few hundred neighbours. Each step is linear in the program and the depth
- * of its scopes, which is limited.
+ * Groups come from names if the program has them (scopes, clusters), then from content: a run of
+ * children that equals the next run, over and over, is a stack of layers (repeats.c). The rest
+ * becomes parts of a few hundred neighbours. Each step is linear in the program and the depth of
+ * its scopes, which is limited.
  *
- * While the tree grows only `home` of operations and `parent` of groups are kept; the lists of
+ * While the tree grows, only `home` of operations and `parent` of groups are kept; the lists of
  * children are made from them, in the order of the data flow. Parameters and constants come first:
  * they belong to the group of their users.
  */
@@ -67,7 +67,7 @@ enum rp_code rp_tree_add(struct rp_tree_build *b, uint32_t parent, enum rp_group
     return rp_vec_push(&b->groups, fresh, b->err);
 }
 
-/* The end of a component: '/' inside parentheses does not count. */
+/* Returns the end of a component: '/' inside parentheses does not count. */
 static const char *component_end(const char *text, const char *end)
 {
     int open = 0;
@@ -113,7 +113,7 @@ static enum rp_code scope_of_path(struct rp_tree_build *b, uint32_t root, const 
     return RP_OK;
 }
 
-/* The cluster in an attribute such as 's: "cluster_0"'. */
+/* Returns the group of the cluster in an attribute such as 's: "cluster_0"'. */
 static enum rp_code cluster_of(struct rp_tree_build *b, uint32_t op, uint32_t *group)
 {
     const struct rp_attr *attr =
@@ -164,7 +164,7 @@ static enum rp_code scope_of(struct rp_tree_build *b, uint32_t op, uint32_t root
     return RP_OK;
 }
 
-/* The deepest group that holds both. */
+/* Returns the deepest group that contains both. */
 static uint32_t tree_common(const struct rp_tree_build *b, uint32_t x, uint32_t y)
 {
     const struct rp_group *g = b->groups.at;
@@ -178,8 +178,8 @@ static uint32_t tree_common(const struct rp_tree_build *b, uint32_t x, uint32_t 
 }
 
 /*
- * Operations without a scope go where their users are. `wanted` tells which may move; the order is
- * that of the data flow. near[op]: the common group of the users seen so far.
+ * Moves operations without a scope to their users. `wanted` tells which may move; the order is that
+ * of the data flow. near[op] is the common group of the users seen so far.
  */
 static void follow_users(struct rp_tree_build *b, const struct rp_computation *c, uint32_t root,
                          const bool *wanted)
@@ -297,7 +297,7 @@ static void list_append(struct rp_tree_build *b, uint32_t group, uint32_t child)
     list->last = child;
 }
 
-/* Appends an operation, and its groups where they are new. */
+/* Appends an operation, and its groups if they are new. */
 static void list_op(struct rp_tree_build *b, uint32_t op)
 {
     uint32_t g = b->home[op];
@@ -310,7 +310,7 @@ static void list_op(struct rp_tree_build *b, uint32_t op)
     }
 }
 
-/* Groups with nothing but data come with the data, others with their first operation. */
+/* Groups that contain only data come with the data, others with their first operation. */
 static void list_data(struct rp_tree_build *b, uint32_t op)
 {
     uint32_t g = b->home[op];
@@ -358,7 +358,7 @@ static uint64_t op_content(const struct rp_tree_build *b, uint32_t op)
     return hash;
 }
 
-/* What is inside, how it is connected, and how it is divided; not what it is called. */
+/* Hashes the content of a group, how it is connected and how it is divided, but not its name. */
 static uint64_t group_content(struct rp_tree_build *b, uint32_t g)
 {
     const struct rp_tree_list *list = &b->lists.at[g];
@@ -382,7 +382,7 @@ static uint64_t group_content(struct rp_tree_build *b, uint32_t g)
     return hash;
 }
 
-/* Places of operations in the order of the tree, and hashes of groups; the depth is limited. */
+/* Numbers operations in the order of the tree and hashes groups; the depth is limited. */
 static void number_ops(struct rp_tree_build *b, uint32_t group, uint32_t *next)
 {
     uint32_t nops = b->p->nops;
@@ -400,7 +400,7 @@ static void number_ops(struct rp_tree_build *b, uint32_t group, uint32_t *next)
     b->groups.at[group].hash = group_content(b, group);
 }
 
-/* Lists, places and hashes of all groups as they are now. */
+/* Updates lists, places and hashes of all groups. */
 static enum rp_code update_tree(struct rp_tree_build *b)
 {
     uint32_t next = 0;
@@ -433,7 +433,7 @@ static bool is_loose(const struct rp_tree_build *b, uint32_t child)
     return child < b->p->nops && !rp_tree_is_data(b->p, child);
 }
 
-/* Runs of operations between stacks of layers. */
+/* Groups runs of operations between stacks of layers. */
 static enum rp_code wrap_between(struct rp_tree_build *b, uint32_t g, const uint32_t *children,
                                  size_t n)
 {
@@ -474,7 +474,7 @@ static enum rp_code wrap_parts(struct rp_tree_build *b, uint32_t g, const uint32
     return RP_OK;
 }
 
-/* Children of a group as they are listed; in b->found. */
+/* Lists the children of a group in b->found. */
 static enum rp_code list_children(struct rp_tree_build *b, uint32_t g)
 {
     const struct rp_tree_list *list = &b->lists.at[g];
@@ -488,7 +488,7 @@ static enum rp_code list_children(struct rp_tree_build *b, uint32_t g)
 
 enum wrapping { WRAP_BETWEEN, WRAP_DATA, WRAP_PARTS };
 
-/* One kind of part in all groups that need it; tells whether there was one. */
+/* Makes one kind of part in all groups that need it; tells whether there was one. */
 static enum rp_code wrap_all(struct rp_tree_build *b, enum wrapping how, bool *any)
 {
     size_t n = b->groups.n;
@@ -509,7 +509,7 @@ static enum rp_code wrap_all(struct rp_tree_build *b, enum wrapping how, bool *a
     return RP_OK;
 }
 
-/* Groups that hold a stack of layers, since the lists are new after each change. */
+/* Notes groups that contain a stack of layers again, since the lists are new after each change. */
 static void note_repeats(struct rp_tree_build *b)
 {
     for (size_t g = 0; g < b->groups.n; g++)
@@ -535,7 +535,7 @@ static enum rp_code make_parts(struct rp_tree_build *b)
 
 /* ---- the finished tree ---- */
 
-/* Groups that became empty are left out; parents come before their children. */
+/* Keeps groups that are not empty; parents come before their children. */
 static enum rp_code keep_groups(struct rp_tree_build *b, struct rp_tree *out)
 {
     size_t n = b->groups.n;
@@ -593,7 +593,7 @@ static enum rp_code find_same(struct rp_tree_build *b, struct rp_tree *out)
     return code;
 }
 
-/* Who shows a computation: the entry is not shown by anybody. */
+/* Finds for each computation the operation that shows it; none shows the entry. */
 static void find_callers(const struct rp_program *p, uint32_t *caller)
 {
     for (uint32_t op = p->nops; op-- > 0;) {
@@ -635,7 +635,7 @@ static enum rp_code build_init(struct rp_tree_build *b)
     return RP_OK;
 }
 
-/* New groups may hold older ones. */
+/* Depths are found again, because new groups may contain older ones. */
 static void find_depths(struct rp_tree_build *b)
 {
     for (size_t g = 0; g < b->groups.n; g++) {
@@ -647,7 +647,7 @@ static void find_depths(struct rp_tree_build *b)
     }
 }
 
-/* Data whose users are all in one layer moves there. */
+/* Moves data whose users are all in one layer there. */
 static void settle_data(struct rp_tree_build *b)
 {
     find_depths(b);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A tree while it grows: shared by tree.c and repeats.c only. */
+/* A tree while it grows; only for tree.c and repeats.c. */
 #include "draw/tree.h"
 
 struct rp_tree_list { /* the children of a group, linked by `next` */
     uint32_t first, last, n;
-    uint32_t begin, end; /* of its operations in the order of the tree */
+    uint32_t begin, end; /* the range of its operations in the order of the tree */
     bool listed;         /* it is in the list of its parent */
-    bool works;          /* it holds more than data */
-    bool repeats;        /* it holds a stack of layers */
+    bool works;          /* it contains more than data */
+    bool repeats;        /* it contains a stack of layers */
 };
 
 struct rp_tree_build {
@@ -18,16 +18,16 @@ struct rp_tree_build {
     struct rp_err *err;
     RP_VEC(struct rp_group) groups;
     RP_VEC(struct rp_tree_list) lists; /* of groups */
-    RP_VEC(uint32_t) next;             /* of children: the next one of the same list */
-    RP_VEC(uint32_t) found;            /* children of the group that is looked at */
-    RP_VEC(uint32_t) index;            /* of children, while a group is looked at; else RP_NONE */
+    RP_VEC(uint32_t) next;             /* by child: the next one of the same list */
+    RP_VEC(uint32_t) found;            /* children of the group that is being processed */
+    RP_VEC(uint32_t) index; /* by child, while its group is being processed; otherwise RP_NONE */
     uint32_t *home, *root;
-    uint32_t *order;    /* operations by data flow; those of a computation in its range */
+    uint32_t *order;    /* operations by data flow; those of a computation stay in its range */
     uint32_t *order_in; /* operations in the order of the tree */
     uint32_t *place;    /* ... and their places in it */
-    uint32_t *scratch;  /* one number for each operation */
-    uint64_t *content;  /* of operations, without their operands */
-    bool *loose;        /* operations without a scope */
+    uint32_t *scratch;  /* scratch space with one number for each operation */
+    uint64_t *content;  /* by operation, without its operands */
+    bool *loose;        /* by operation: whether it has no scope */
     uint32_t cluster_key;
     struct rp_map scopes, paths;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data of pages. Texts are strings of RP_IN_SCRIPT, so that no name can end the script element that
- * holds it.
+ * Writes data of pages. Texts are strings of RP_IN_SCRIPT, so that no name can end the script
+ * element that contains it.
  */
 #include "draw/web.h"
 
@@ -103,7 +103,7 @@ static void put_row(struct rp_out *to, const struct rp_type *type, const void *r
     rp_out_char(to, ']');
 }
 
-/* Fields that were wanted in a root are not filtered again inside: an item is whole. */
+/* Fields that were wanted in a root are not filtered again inside, so an item is complete. */
 static void put_list(struct rp_out *to, const struct rp_field *field, const void *record)
 {
     const struct rp_field *plain = rp_type_plain(field->item);

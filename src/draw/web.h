@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The files of web/, which the build makes part of the program, and writing pages from them: one
- * file with style, script and data inside, which needs nothing from elsewhere.
+ * The files of web/, which the build embeds in the program. Pages are written from them: one file
+ * with style, script and data inside, which needs nothing from elsewhere.
  */
 #include "io/output.h"
 
@@ -19,7 +19,7 @@ extern const char rp_web_answer_html[], rp_web_answer_js[];
 struct rp_web_page {
     const char *frame, *css, *js;
     void (*put_data)(struct rp_out *to, void *user);
-    void (*put_title)(struct rp_out *to, void *user); /* NULL: the frame has none */
+    void (*put_title)(struct rp_out *to, void *user); /* NULL if the frame has no title */
     void *user;
 };
 void rp_web_put_page(struct rp_out *to, const struct rp_web_page *page);
@@ -31,21 +31,21 @@ void rp_web_put_page(struct rp_out *to, const struct rp_web_page *page);
  *     {"fields": [["total_ns", "total", "ns", "sum of its durations", flags], …], "row": […]}
  *     {"fields": […], "rows": [[…], …]}
  *
- * wanted tells which fields there are (NULL: all).
+ * wanted tells which fields are written (NULL for all).
  */
 void rp_web_record(struct rp_out *to, const struct rp_type *type, const void *record,
                    bool (*wanted)(const struct rp_field *field));
 
-/* "key":["…","…"], of a page's data. */
+/* Writes "key":["…","…"] for a page's data. */
 void rp_web_put_texts(struct rp_out *to, const char *key, const char *const *texts, size_t n);
 
-/* An answer as a page of its own: its sentences, its tables, and a picture that `draw` writes as an
-   SVG document, or NULL. */
+/* Writes an answer as a page of its own: its sentences, its tables, and a picture that `draw`
+   writes as an SVG document (may be NULL). */
 struct rp_result;
 struct rp_web_answer {
     const struct rp_result *result;
     const char *name;     /* "memory" */
-    const char *left_out; /* a field that the picture shows better; or NULL */
+    const char *left_out; /* a field that the picture shows better, or NULL */
     void (*draw)(void *user, struct rp_out *to);
     void *user;
     const char *svg; /* for answer_page.c */
@@ -54,12 +54,12 @@ struct rp_web_answer {
 enum rp_code rp_web_write_answer(const struct rp_web_answer *answer, const char *path,
                                  struct rp_err *err);
 
-/* The data of a page as base64 of gzip, which its script unpacks (common.unpacked); little data as
-   it is. */
+/* Writes the data of a page as base64 of gzip, which its script unpacks (common.unpacked); little
+   data is written as it is. */
 enum rp_code rp_web_put_packed(struct rp_out *to, const char *json, size_t n, struct rp_err *err);
 
-/* Bytes as base64, within quotes: numbers of 7 bits a byte, lowest first, are appended one by one.
- */
+/* Bytes as base64 in quotes: numbers are appended one by one, with 7 bits per byte, lowest
+   first. */
 struct rp_web_bytes {
     struct rp_out *to;
     unsigned held;

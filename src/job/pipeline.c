@@ -334,7 +334,8 @@ static enum rp_code add_op(struct pipeline_ctx *m, const struct rp_pipeline_op *
 static uint32_t waiting_node(const struct pipeline_ctx *m, uint32_t op)
 {
     const struct rp_sg_edge *e = m->part->graph.edges.at;
-    uint32_t low; /* into the MEMBER edges, which are sorted by successor */
+    uint32_t
+        low; /* the index of the lower stage in the MEMBER edges, which are sorted by successor */
 
     RP_LOWER_BOUND(low, m->part->recorded_steps, e[low].to < op);
     return low < m->part->recorded_steps && e[low].to == op ? e[low].from : op;
@@ -352,12 +353,12 @@ struct compute {
     uint32_t type, seq;
 };
 
-/* Backward before forward, by name. */
+/* Backward comes before forward, by name. */
 RP_ORDER(by_begin, struct compute, RP_UP(begin_ns), RP_UP(seq), RP_DOWN(type))
 
 typedef RP_VEC(struct compute) compute_vec;
 
-/* The computes of a stage in the order of the first step of the first rank. */
+/* Orders the computes of a stage as in the first step of the first rank. */
 static enum rp_code order_computes(struct pipeline_ctx *m, uint32_t stage, compute_vec *out)
 {
     uint32_t seq, t, step = m->step, dp = m->dp;
@@ -381,7 +382,7 @@ static uint32_t compute_node(const struct pipeline_ctx *m, uint32_t stage, const
     return node(m, stage, c->type, c->seq);
 }
 
-/* Two computes before the first backward one, its first transfers may go. */
+/* The first transfers may begin two computes before the first backward one. */
 static enum rp_code link_first_backward(struct pipeline_ctx *m, uint32_t stage,
                                         const compute_vec *order)
 {
@@ -397,7 +398,8 @@ static enum rp_code link_first_backward(struct pipeline_ctx *m, uint32_t stage,
                       compute_node(m, stage, &order->at[i - 2]));
 }
 
-/* compute -> its send; the compute before -> receive -> its compute; each kind in its order. */
+/* Links compute -> its send, and the compute before -> receive -> its compute; each kind keeps its
+   order. */
 static enum rp_code link_transfers(struct pipeline_ctx *m, uint32_t stage, enum type compute,
                                    enum type send, enum type recv)
 {
@@ -426,7 +428,7 @@ static enum rp_code chain(struct pipeline_ctx *m, uint32_t *last, uint32_t op)
     return RP_OK;
 }
 
-/* Parameters are gathered first, one after the other; the last lets the first compute go. */
+/* Parameters are gathered first, one after the other; the last one releases the first compute. */
 static enum rp_code link_gathers(struct pipeline_ctx *m, uint32_t stage, uint32_t *last)
 {
     uint32_t i, n = count(m, stage, GATHER);
@@ -437,7 +439,7 @@ static enum rp_code link_gathers(struct pipeline_ctx *m, uint32_t stage, uint32_
     return link_after(m, node(m, stage, FORWARD, 0), *last);
 }
 
-/* From the last compute to the optimizer. Gradients are scattered in between; or, if they are
+/* Links the last compute to the optimizer. Gradients are scattered in between; if they are
    scattered during the backward pass, the remaining ones are reduced separately. */
 static enum rp_code link_end(struct pipeline_ctx *m, uint32_t stage, uint32_t last_compute,
                              uint32_t gathered)
@@ -498,7 +500,7 @@ static enum rp_code link_all(struct pipeline_ctx *m)
 
 /* ------------------------------------------------------------------ all of it */
 
-/* The mean over the steps of their latest end minus their earliest start. */
+/* Returns the mean over the steps of their latest end minus their earliest start. */
 static int64_t measure(const struct rp_pipeline *p)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;

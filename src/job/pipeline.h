@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Timelines of pipeline-parallel training as Chrome traces (StragglerAnalysis): a process is a
- * data-parallel rank, a thread "PP rank 2, TP rank 0, compute" a kind of work of a stage, and each
- * span an operation with its step and its number among those of its type. Communication is recorded
- * without waiting: its span begins when the last participant has arrived.
+ * Timelines of pipeline-parallel training as Chrome traces (StragglerAnalysis): each process is a
+ * data-parallel rank, each thread, such as "PP rank 2, TP rank 0, compute", a kind of work of a
+ * stage, and each span an operation with its step and its number among those of its type.
+ * Communication is recorded without waiting: its span begins when the last participant has arrived.
  */
 #include "base/vec.h"
 #include "sim/model/part.h"
@@ -12,21 +12,22 @@
 
 struct rp_pipeline_op {
     int64_t begin_ns, dur_ns;
-    rp_str type; /* of the trace: "forward-compute" */
+    rp_str type; /* a text of the trace: "forward-compute" */
     uint32_t step, dp, stage, seq;
-    int32_t chunk; /* of the model; -1: none */
+    int32_t chunk; /* a chunk of the model; -1 if none */
 };
 
 struct rp_pipeline {
     const struct rp_trace *trace;
     uint32_t nsteps, ndp, nstages;
-    RP_VEC(struct rp_pipeline_op) ops; /* by step, dp, stage, type, seq */
+    RP_VEC(struct rp_pipeline_op) ops; /* sorted by step, dp, stage, type and seq */
 };
 
-/* Whether a trace is such a timeline: by the names of its threads. */
+/* Whether a trace is such a timeline, which the names of its threads tell. */
 bool rp_trace_is_pipeline(const struct rp_trace *t);
 
-/* Of such a timeline how many ranks it has: stages of data-parallel ranks; else 0. */
+/* Returns the number of ranks of such a timeline, the stages of all data-parallel ranks; 0 for
+   other traces. */
 uint32_t rp_trace_pipeline_ranks(const struct rp_trace *t);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parsing names, so that no other file has to know how TensorFlow, Horovod and NCCL write them.
- * What does not belong to a step (casts, the line of steps, the host's process) has no group or no
- * node in the graph of operators; the model leaves that out.
+ * Parses names, so that no other file has to know how TensorFlow, Horovod and NCCL write them.
+ * Records outside of steps (casts, the line of steps, the host's process) have no group, or no node
+ * in the graph of operators; the model leaves them out.
  */
 #include "job/records.h"
 
@@ -15,7 +15,7 @@
 
 /* ------------------------------------------------------------------ operators */
 
-/* "StatefulPartitionedCall/net/conv:Conv2D" -> "net/conv". */
+/* Extracts "net/conv" from "StatefulPartitionedCall/net/conv:Conv2D". */
 static const char *op_name(const char *long_name, struct rp_arena *arena)
 {
     static const char call[] = "StatefulPartitionedCall/";
@@ -27,7 +27,7 @@ static const char *op_name(const char *long_name, struct rp_arena *arena)
     return rp_arena_copy(arena, long_name, colon ? (size_t)(colon - long_name) : strlen(long_name));
 }
 
-/* Numbers are written as numbers or as texts. */
+/* Reads an argument that is written as a number or as a text. */
 static bool number_arg(const struct rp_arg_key *key, rp_event e, int64_t *out)
 {
     rp_str text;
@@ -75,7 +75,7 @@ enum rp_code rp_job_read_ops(const struct rp_trace *t, struct rp_job_rank *out, 
 
 /* ------------------------------------------------------------------ the timeline */
 
-/* "horovod_allreduce.7_0" -> 7; -1: another name. */
+/* Returns 7 for "horovod_allreduce.7_0"; -1 for another name. */
 static int64_t tensor_of_process(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -125,7 +125,7 @@ enum rp_code rp_job_read_timeline(const struct rp_trace *t, struct rp_job_rank *
 
 RP_ORDER(by_number, long, RP_COMPARE(*a, *b))
 
-/* "6+5" -> "5+6", in the arena; NULL: no ids, or no memory (*failed). */
+/* Sorts "6+5" into "5+6", in the arena; NULL if there are no ids or no memory (*failed). */
 static const char *sorted_tensors(const char *text, size_t len, struct rp_arena *arena)
 {
     enum { MOST = 4096 };
@@ -291,7 +291,8 @@ static enum rp_code add_records(const struct rp_trace *t, const struct byteps_ke
     return RP_OK;
 }
 
-/* Who wrote a log of messages: who sent what it says was sent, and got what it says was there. */
+/* Returns who wrote a log of messages, which is the sender of those sent and the receiver of those
+   received. */
 static int32_t writer_of(const struct rp_job_node *n)
 {
     int32_t found = -1;

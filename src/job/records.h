@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The files of a dPRO trial directory.
+ * Reads the files of a dPRO trial directory:
  *
  *     trace.json.gz          operators of TensorFlow, by step (group_id)
  *     comm.json              Horovod's timeline: Sync, QUEUE, MEMCPY_…, NCCL_ALLREDUCE, by tensor
@@ -24,24 +24,25 @@ enum rp_code rp_job_read_timeline(const struct rp_trace *t, struct rp_job_rank *
 enum rp_code rp_job_read_transfers(const struct rp_trace *t, struct rp_job_rank *out,
                                    struct rp_err *err);
 
-/* One log of BytePS, of a worker or a server: its messages, or a server's copies and sums. */
+/* Reads one log of BytePS, of a worker or a server: its messages, or a server's copies and sums. */
 enum rp_code rp_job_read_byteps(const struct rp_trace *t, struct rp_job_node *out,
                                 struct rp_err *err);
 
 /* ------------------------------------------------------------------ other files (texts.c,
  * metadata.c) */
 
-/* "…/BytePSPushPull_7", "HorovodAllreduce.7_0": the tensor of a communication, or -1. */
+/* Returns the tensor of a communication such as "…/BytePSPushPull_7" or "HorovodAllreduce.7_0", or
+   -1. */
 int64_t rp_job_tensor_of(const char *label);
 
 enum rp_code rp_job_read_graph(const char *text, size_t len, struct rp_job_rank *out,
                                struct rp_err *err);
 enum rp_code rp_job_read_metadata(struct rp_input *in, struct rp_job_rank *out, struct rp_err *err);
-/* The sizes of gradients and the types of operators (tensors.c). */
+/* Reads the sizes of gradients and the types of operators (tensors.c). */
 enum rp_code rp_job_read_tensors(struct rp_input *in, struct rp_job *out, struct rp_err *err);
-/* Also finds the rank's own number: the one that all its links have in common. */
+/* Also finds the rank's own number: the one that is in all of its links. */
 enum rp_code rp_job_read_rings(const char *text, size_t len, struct rp_job_rank *out,
                                struct rp_err *err);
-/* "…BytePSPushPull.5_6: 65536 65537" a line: tensors, and the keys of their parts. Other names are
-   passed over. */
+/* Reads lines such as "…BytePSPushPull.5_6: 65536 65537": tensors, and the keys of their parts.
+   Other names are skipped. */
 enum rp_code rp_job_read_keys(const char *text, size_t len, struct rp_job *out, struct rp_err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mean step of a job with other groups of tensors and with fused operators: what costs.c
-   learned takes the place of what was recorded. */
+/* Makes the mean step of a job with other groups of tensors and with fused operators: what costs.c
+   learned replaces the recorded times. */
 #include "job/costs.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 enum rp_code rp_job_fuse_ops(struct rp_job_means *m, const struct rp_job_plan *plan,
                              struct rp_err *err)
 {
-    struct rp_map last; /* name -> cluster, of members */
+    struct rp_map last; /* from name to cluster, for its members */
     enum rp_code code = RP_OK;
 
     rp_map_init(&last);
@@ -118,7 +118,7 @@ static double bytes_of(const struct rp_job_costs *c, const struct rp_job_plan_gr
     return sum;
 }
 
-/* The messages of a group, in the order in which costs.c numbers them. */
+/* Adds the messages of a group, in the order in which costs.c numbers them. */
 static enum rp_code add_messages(struct rp_mean_rank *r, const struct rp_job_costs *c, size_t rank,
                                  size_t g, double bytes, struct rp_err *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sizes of gradients and types of operators, from metadata.json of a dPRO trial directory:
+ * Reads sizes of gradients and types of operators from metadata.json of a dPRO trial directory:
  *
  *     {"…/BytePSPushPull_7": {"op": "HorovodAllreduce",
  *                             "input": [{"name": "g:0", "shape": [3, 3], "dtype": "float32"}], …}}
  *
- * What a communication reads is the gradient.
+ * The input of a communication is the gradient.
  */
 #include "base/order.h"
 #include "io/json_tree.h"
@@ -35,7 +35,7 @@ static int64_t bytes_of_dtype(const char *text, size_t len)
     return 4;
 }
 
-/* [3, 3, 64, 64]: the product; -1 where a part of it is not a number. */
+/* Returns the product of [3, 3, 64, 64]; -1 if a part of it is not a number. */
 static int64_t count_of(const struct rp_json_node *shape)
 {
     int64_t n = shape->kind == RP_JSON_ARRAY ? 1 : -1;
@@ -49,7 +49,7 @@ static int64_t count_of(const struct rp_json_node *shape)
     return n;
 }
 
-/* Of a communication the first tensor that it reads: {"name": …, "shape": …, "dtype": …} */
+/* Adds the first tensor that a communication reads: {"name": …, "shape": …, "dtype": …} */
 static enum rp_code add_tensor(struct tensors_ctx *r, int64_t id, const struct rp_json_node *node)
 {
     const struct rp_json_node *name = rp_json_get(node, "name"), *type = rp_json_get(node, "dtype");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dag.gml is GML with one word a line: "node [ id 3 label "net/conv" ]", "edge [ source 3 target 4
- * ]". The rings are the texts that NCCL logs, "3[3000] -> 0[2000] [send] via NET/Socket/0", in a
- * JSON object by channel; only these texts count, so the file is searched for them.
+ * Reads dag.gml, which is GML with one word per line: "node [ id 3 label "net/conv" ]", "edge [
+ * source 3 target 4 ]". The rings are the texts that NCCL logs, "3[3000] -> 0[2000] [send] via
+ * NET/Socket/0", in a JSON object by channel; only these texts count, so the file is searched for
+ * them.
  */
 #include "job/records.h"
 
@@ -24,7 +25,7 @@ static void skip_space(struct scan *s)
         s->at++;
 }
 
-/* The next word, a bracket, or a text in quotes (without them). */
+/* Finds the next word, a bracket, or a text in quotes (without them). */
 static bool next_word(struct scan *s, const char **word, size_t *len)
 {
     skip_space(s);
@@ -100,7 +101,8 @@ static enum rp_code add_node(struct gml *g, const char *at, int64_t id, const ch
 {
     const char *copy;
 
-    /* A file of n bytes cannot describe n nodes: a larger number only costs memory. */
+    /* A file of n bytes cannot describe more than n nodes, so a larger number would only cost
+       memory. */
     if (id < 0 || id >= g->scan.end - g->scan.text)
         return fail(g, at, "a node needs an id of 0 or more, and not more than there are nodes");
     while (g->label.n <= (size_t)id)
@@ -125,7 +127,7 @@ static enum rp_code add_edge(struct gml *g, const char *at, int64_t source, int6
     return rp_vec_push(&g->out->edges, e, g->err);
 }
 
-/* After "node [" or "edge [": pairs of a key and a value up to ']'. */
+/* Reads the pairs of a key and a value after "node [" or "edge [" up to ']'. */
 static enum rp_code read_item(struct gml *g, bool is_node)
 {
     const char *word, *value, *label = "", *at = g->scan.at;
@@ -188,7 +190,7 @@ struct pair {
     int32_t channel, from, to;
 };
 
-/* "3[3000] -> 0[2000]", at the first digit; false where it is something else. */
+/* Reads "3[3000] -> 0[2000]" from its first digit; false if it is something else. */
 static bool read_pair(struct scan *s, struct pair *out)
 {
     const char *p = s->at;
@@ -219,7 +221,7 @@ static bool read_pair(struct scan *s, struct pair *out)
     return true;
 }
 
-/* The part of the file that is the object after "Ring". */
+/* Finds the part of the file that is the object after "Ring". */
 static bool find_rings(struct scan *s)
 {
     static const char key[] = "\"Ring\"";
@@ -236,7 +238,7 @@ static bool find_rings(struct scan *s)
     return false;
 }
 
-/* All links of the file, with their channels: "\"0\":\"3[…] -> …,…\"". */
+/* Reads all links of the file with their channels: "\"0\":\"3[…] -> …,…\"". */
 static enum rp_code read_pairs(struct scan *s, struct pair *list, size_t most, size_t *n)
 {
     int32_t channel = -1;
@@ -262,7 +264,7 @@ static enum rp_code read_pairs(struct scan *s, struct pair *list, size_t most, s
     return RP_OK;
 }
 
-/* The rank that is in every link; of two links that are each other's opposite, the sender's. */
+/* Finds the rank that is in every link; of two links that are opposite, the sender's. */
 static int32_t common_rank(const struct pair *list, size_t n)
 {
     int32_t candidates[2] = {list[0].from, list[0].to};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of TensorFlow that move elements, as HLO. Where they take a shape, axes or positions as
+ * Lowers operators of TensorFlow that move elements. If they take a shape, axes or positions as
  * tensors, these must be known: constants of the graph, or feeds whose values are given.
  */
 #include "lower/inner.h"
@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-/* A constant of known integers, a vector or a scalar; their values stay known to the lowering. */
+/* Makes a constant of known integers, a vector or a scalar; their values stay known to the
+   lowering. */
 static struct rp_lower_value known_ints(struct rp_lower *l, unsigned elem, const int64_t *at,
                                         size_t n, bool scalar)
 {
@@ -78,7 +79,7 @@ RP_LOWER(where)
     return RP_OK;
 }
 
-/* The different values in their order, where each is, and how often. */
+/* Finds the different values in their order, where each is, and how often. */
 RP_LOWER(unique)
 {
     unsigned index = rp_lower_attr_elem(node, "out_idx") == RP_ELEM_S64 ? RP_ELEM_S64 : RP_ELEM_S32;
@@ -292,7 +293,7 @@ RP_LOWER(broadcast_to)
     return RP_OK;
 }
 
-/* Each dimension [n] becomes [times, n], then [times * n]. */
+/* Each dimension [n] becomes [times, n], and then [times * n]. */
 RP_LOWER(tile)
 {
     int64_t dims[RP_TF_RANK], wide[RP_TF_RANK], map[RP_TF_RANK];
@@ -394,7 +395,8 @@ RP_LOWER(range)
     return RP_OK;
 }
 
-/* The dimensions of each of two shapes that broadcasting expands: a gradient sums over them. */
+/* Finds the dimensions of each of two shapes that broadcasting expands: a gradient sums over
+   them. */
 RP_LOWER(broadcast_axes)
 {
     int64_t axes[2][RP_TF_RANK];

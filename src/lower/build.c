@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the operators share: attributes of TensorFlow nodes, and HLO instructions, which are added
- * to the innermost open computation of the program builder. Failures (a shape that is too large,
- * memory) stick to the builder and are reported when the program is finished.
+ * Functions that the operators share: they read attributes of TensorFlow nodes and make HLO
+ * instructions, which are added to the innermost open computation of the program builder. Failures
+ * (a shape that is too large, no memory) stick to the builder and are reported when the program is
+ * finished.
  */
 #include "lower/inner.h"
 #include "program/opcodes.h"
@@ -43,7 +44,7 @@ struct rp_bytes rp_lower_attr(const struct rp_lower_node *node, const char *key)
     return (struct rp_bytes){NULL, 0};
 }
 
-/* The field of an AttrValue that has this number. */
+/* Finds the field of an AttrValue with this number. */
 static bool attr_field(const struct rp_lower_node *node, const char *key, uint32_t number,
                        struct rp_proto_item *out)
 {
@@ -204,7 +205,7 @@ void rp_lower_discard(struct rp_lower *l, uint32_t outer)
     l->computation = outer;
 }
 
-/* The value is what the operation of this index computes. */
+/* The operation with this index computes the value. */
 static void define_value(struct rp_lower *l, const struct rp_lower_value *v, uint32_t index)
 {
     while (l->operations.n <= v->id)
@@ -385,7 +386,7 @@ static void store_number(unsigned char *out, unsigned elem, double value, int64_
 
     if (elem == RP_ELEM_PRED)
         *out = value != 0;
-    else if (elem == RP_ELEM_C64 || elem == RP_ELEM_C128) /* the imaginary part stays 0 */
+    else if (elem == RP_ELEM_C64 || elem == RP_ELEM_C128) /* the imaginary part remains 0 */
         rp_literal_store(out, unit / 2, rp_float_encode(part, value));
     else if (rp_elem_is_float(elem))
         rp_literal_store(out, unit, rp_float_encode(elem, value));
@@ -513,7 +514,7 @@ struct rp_lower_value rp_lower_broadcast(struct rp_lower *l, const struct rp_low
 
     if (rank == a->rank && (!rank || !memcmp(dims, a->dims, rank * sizeof *dims)))
         return *a;
-    for (size_t i = 0; i < a->rank; i++) /* dimensions of one element are dropped, then spread */
+    for (size_t i = 0; i < a->rank; i++) /* dimensions of one element are dropped and then spread */
         if (a->dims[i] == dims[i + shift]) {
             kept[n] = a->dims[i];
             map[n++] = (int64_t)(i + shift);
@@ -542,8 +543,8 @@ bool rp_lower_broadcast_both(struct rp_lower *l, struct rp_lower_value *a, struc
 
 /* ---- computations of reductions ---- */
 
-/* The computation %<name>_f32 of two scalars, built once per type: an opcode over both, or without
-   one the second of them. */
+/* Builds the computation %<name>_f32 of two scalars, once per type: an opcode over both, or without
+   an opcode the second one of them. */
 static uint32_t scalar_region(struct rp_lower *l, const char *prefix, enum rp_opcode opcode,
                               const char *direction, unsigned elem)
 {
@@ -588,8 +589,8 @@ uint32_t rp_lower_region_ge(struct rp_lower *l, unsigned elem)
     return scalar_region(l, "ge", RP_OP_COMPARE, "GE", elem);
 }
 
-/* The identity element of a reduction: of the maximum and minimum the end of the type's range,
-   where XLA takes infinity for floats. */
+/* Returns the identity element of a reduction: for the maximum and minimum it is the end of the
+   type's range, and infinity for floats, as in XLA. */
 static struct rp_lower_value reduction_identity(struct rp_lower *l, enum rp_opcode opcode,
                                                 unsigned elem)
 {

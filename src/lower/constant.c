@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Constants of TensorFlow graphs in HLO. The program borrows the bytes of the graph where it holds
- * them as they are.
+ * Makes constants of TensorFlow graphs HLO constants. The program borrows the bytes of the graph if
+ * it contains them in the same form.
  */
 #include "lower/inner.h"
 
@@ -41,7 +41,7 @@ enum rp_code rp_lower_constant(struct rp_lower *l, const struct rp_lower_node *n
         return rp_err_prefix(l->err, code, "constant '%.*s'", (int)(node->name.n & 255),
                              (const char *)node->name.at);
     if (v.elem == RP_ELEM_PRED) {
-        /* Booleans are 0 and 1 in HLO; TensorFlow takes any other byte as true. */
+        /* Booleans are 0 and 1 in HLO; TensorFlow treats any other byte as true. */
         uint8_t *bytes = rp_arena_alloc(&l->builder.program->arena, v.nbytes + 1, 1);
 
         RP_TRY(rp_err_need(bytes, l->err, "lowering a constant"));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops and conditionals of TensorFlow that call functions, as HLO. A loop's condition and body
+ * Lowers loops and conditionals of TensorFlow that call functions. A loop's condition and body
  * become computations over one tuple. Both functions of a conditional are lowered in place, and the
  * results of one are selected: without side effects this gives the same values, and the shapes must
  * be equal anyway. Lists of tensors, which loops fill, are arrays with one more dimension. A list
  * may be created before the shape of its elements is known: the loop's body is then lowered once to
- * find out, discarded, and lowered again. Outputs of functions are in the arena: functions are
- * called in functions, and 64 outputs are 19 kB of the stack.
+ * find out, discarded, and lowered again. Outputs of functions are in the arena, because functions
+ * call functions, and 64 outputs would take 19 kB of the stack.
  */
 #include "lower/inner.h"
 #include "program/opcodes.h"
@@ -43,7 +43,7 @@ RP_LOWER(choose)
     return RP_OK;
 }
 
-/* Both sides of a switch are computed; what merges them takes one. */
+/* Both sides of a switch are computed; the operator that merges them takes one. */
 
 RP_LOWER(switch)
 {
@@ -117,7 +117,7 @@ static void take_parts(struct rp_lower *l, const struct rp_lower_value *tuple,
     }
 }
 
-/* Takes over the element shape of a list from what the loop body made of it. */
+/* Takes over the element shape of a list that the loop body found. */
 static bool learn_list_shape(struct rp_lower_value *state, const struct rp_lower_value *made,
                              bool *learned)
 {
@@ -130,8 +130,8 @@ static bool learn_list_shape(struct rp_lower_value *state, const struct rp_lower
     return true;
 }
 
-/* Lowers the function that an attribute names, over the parts of a tuple, in the innermost
-   computation. Where it reveals the shapes of list elements, it must be lowered again. */
+/* Lowers the function that an attribute names over the parts of a tuple, in the innermost
+   computation. If it reveals the shapes of list elements, it must be lowered again. */
 static enum rp_code lower_part_of_loop(struct rp_lower *l, const struct rp_lower_node *node,
                                        const char *attr, struct rp_lower_value *state, size_t n,
                                        bool body, bool *learned, struct rp_lower_value *root)
@@ -162,7 +162,7 @@ static enum rp_code lower_part_of_loop(struct rp_lower *l, const struct rp_lower
     return RP_OK;
 }
 
-/* The same as a computation of its own; RP_NONE where it must be lowered again. */
+/* Does the same as a computation of its own; RP_NONE if it must be lowered again. */
 static enum rp_code lower_loop_computation(struct rp_lower *l, const struct rp_lower_node *node,
                                            const char *attr, struct rp_lower_value *state, size_t n,
                                            bool body, uint32_t *computation)
@@ -226,7 +226,7 @@ RP_LOWER(new_list)
 {
     unsigned elem = rp_lower_attr_elem(node, "element_dtype");
     int64_t dims[RP_TF_RANK];
-    bool open = in->ints && !in->rank; /* -1: even their number of dimensions is open */
+    bool open = in->ints && !in->rank; /* -1: even their number of dimensions is not known */
 
     RP_TRY(rp_lower_need_ints(l, node, &in[0], "shape"));
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "length"));

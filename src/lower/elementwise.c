@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of TensorFlow that work element by element, as HLO: most are one opcode; activations,
- * their gradients and a few others are short sequences. Binary ones broadcast as NumPy does.
+ * Lowers operators of TensorFlow that work element by element: most are one opcode; activations,
+ * their gradients and a few others are short sequences. Binary operators broadcast as in NumPy.
  */
 #include "lower/inner.h"
 #include "program/floats.h"
@@ -33,7 +33,7 @@ RP_LOWER(is_finite)
     return RP_OK;
 }
 
-/* Integers are whole already, and HLO rounds floats only. */
+/* Integers need no rounding, and HLO only rounds floats. */
 RP_LOWER(round)
 {
     *out = rp_elem_is_float(in->elem) ? rp_lower_unary(l, RP_OP_ROUND_NEAREST_EVEN, in) : *in;
@@ -75,7 +75,7 @@ static int64_t fold_pair(enum rp_opcode opcode, int64_t a, int64_t b, bool *know
     return v;
 }
 
-/* The result of known integers is known as well: it may be used as a shape. */
+/* The result of known integers is known, too, and may be used as a shape. */
 static void fold_ints(struct rp_lower *l, enum rp_opcode opcode, const struct rp_lower_value *in,
                       struct rp_lower_value *out)
 {
@@ -120,11 +120,11 @@ static bool is_unsigned_integer(unsigned elem)
 }
 
 /*
- * Towards minus infinity; HLO divides integers towards zero. So the quotient is one less where
- * something remains and the signs differ: of the remainder and the divisor, because a remainder has
- * the sign of the dividend. Signs are compared, not multiplied: a product may overflow. The
- * smallest integer by -1 is itself, as in HLO. TensorFlow's CPU kernel refuses to divide by zero;
- * here the result is HLO's, -1.
+ * Rounds towards minus infinity, whereas HLO divides integers towards zero. So the quotient is one
+ * less if there is a remainder and its sign differs from that of the divisor; a remainder has the
+ * sign of the dividend. Signs are compared, not multiplied, because a product may overflow. The
+ * smallest integer divided by -1 is itself, as in HLO. TensorFlow's CPU kernel refuses to divide by
+ * zero; here the result is HLO's, -1.
  */
 RP_LOWER(floor_div)
 {
@@ -181,7 +181,7 @@ RP_LOWER(squared_difference)
     return RP_OK;
 }
 
-/* 0 where it would divide by zero. */
+/* The result is 0 if it would divide by zero. */
 RP_LOWER(div_no_nan)
 {
     struct rp_lower_value a, b;

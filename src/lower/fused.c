@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fused operators of TensorFlow's optimiser: a product or convolution, then the operators that the
- * attribute fused_ops lists (a bias, a sum, an activation). Each is lowered as if it were a node of
- * its own: the fused node under the name of the single operator, with that operator's inputs.
+ * Lowers fused operators of TensorFlow's optimiser: a product or convolution, then the operators
+ * that the attribute fused_ops lists (a bias, a sum, an activation). Each one is lowered as if it
+ * were a node of its own, which has the name of the single operator and its inputs.
  */
 #include "lower/inner.h"
 
 #include <string.h>
 
-/* One operator of the list: its inputs are the value so far and the next inputs of the node. */
+/* Lowers one operator of the list: its inputs are the value so far and the next inputs of the
+   node. */
 static enum rp_code fused_step(struct rp_lower *l, const struct rp_lower_node *node,
                                struct rp_bytes op, const struct rp_lower_value *in, size_t nin,
                                size_t *used, struct rp_lower_value *out)
 {
     static const struct {
         const char *name, *op;
-        size_t more; /* inputs beside the value */
+        size_t more; /* the number of inputs besides the value */
     } known[] = {{"BiasAdd", "BiasAdd", 1}, {"Add", "AddV2", 1},      {"Relu", "Relu", 0},
                  {"Relu6", "Relu6", 0},     {"Elu", "Elu", 0},        {"LeakyRelu", "LeakyRelu", 0},
                  {"Tanh", "Tanh", 0},       {"Sigmoid", "Sigmoid", 0}};
@@ -44,7 +45,8 @@ RP_LOWER(fused)
     struct rp_lower_value results[RP_LOWER_OUTPUTS];
     struct rp_lower_node plain = *node;
     struct rp_bytes op;
-    size_t prefix = node->op.at[0] == '_' ? 6 : 5, used = 2, n = 1; /* Fused, of another library */
+    size_t prefix = node->op.at[0] == '_' ? 6 : 5, used = 2,
+           n = 1; /* Operators fused by another library. */
 
     plain.op = (struct rp_bytes){node->op.at + prefix, node->op.n - prefix};
     RP_TRY(rp_lower_as(l, &plain, in, 2, results, &n));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of TensorFlow over images (NHWC or NCHW), as HLO: convolutions and their gradients,
+ * Lowers operators of TensorFlow over images (NHWC or NCHW): convolutions and their gradients,
  * pooling and its gradients, batch normalisation. The window of an operator is computed first:
  * sizes, strides, dilations and the padding on both sides. The windows of gradients follow from it.
  */
@@ -28,7 +28,7 @@ static bool find_layout(const struct rp_lower_node *node, struct image_window *w
     return w->second || !format.n || rp_lower_attr_is(node, "data_format", "NHWC");
 }
 
-/* Output size and padding of one of the two dimensions. */
+/* Computes output size and padding of one of the two dimensions. */
 static bool plan_dim(struct image_window *w, size_t i, bool same, bool given)
 {
     int64_t n = w->image[i];
@@ -52,7 +52,7 @@ static bool plan_dim(struct image_window *w, size_t i, bool same, bool given)
     return true;
 }
 
-/* The window over an image of these dimensions; w->size is set already. */
+/* Computes the window over an image of these dimensions; w->size is already set. */
 static enum rp_code plan_window(struct rp_lower *l, const struct rp_lower_node *node,
                                 const int64_t *dims, size_t rank, struct image_window *w)
 {
@@ -78,7 +78,7 @@ static enum rp_code plan_window(struct rp_lower *l, const struct rp_lower_node *
     return RP_OK;
 }
 
-/* Dimensions of n images of this size and number of channels. */
+/* Sets the dimensions of n images of this size and number of channels. */
 static void image_dims(const struct image_window *w, int64_t n, const int64_t *size,
                        int64_t channels, int64_t *dims)
 {
@@ -90,7 +90,7 @@ static void image_dims(const struct image_window *w, int64_t n, const int64_t *s
 
 /* ---- convolutions ---- */
 
-/* Dimension numbers of images in their layout, and a kernel [h, w, in, out]. */
+/* Returns the dimension numbers of images in their layout, and of a kernel [h, w, in, out]. */
 static struct rp_conv_dims conv_dims(const struct image_window *w)
 {
     int64_t high = (int64_t)w->high, channel = (int64_t)w->channel;
@@ -159,7 +159,7 @@ RP_LOWER(conv)
     return RP_OK;
 }
 
-/* Each channel by kernels of its own: [h, w, channels, k] is [h, w, 1, channels * k]. */
+/* Each channel has kernels of its own: [h, w, channels, k] is [h, w, 1, channels * k]. */
 RP_LOWER(depthwise)
 {
     struct image_window w = {0};
@@ -173,8 +173,8 @@ RP_LOWER(depthwise)
     return RP_OK;
 }
 
-/* The gradient of a convolution's input: of (shape, kernel, gradient). The gradient is
-   dilated by the strides and convolved with the reversed kernel. */
+/* The gradient of a convolution's input, from (shape, kernel, gradient): the gradient is dilated by
+   the strides and convolved with the reversed kernel. */
 RP_LOWER(conv_input)
 {
     const struct rp_lower_value *kernel = &in[1], *grad = &in[2];
@@ -212,8 +212,8 @@ RP_LOWER(conv_input)
     return RP_OK;
 }
 
-/* The gradient of a convolution's kernel: of (image, shape, gradient). The batch
-   takes the place of the features, and the gradient that of the kernel. */
+/* The gradient of a convolution's kernel, from (image, shape, gradient): the batch takes the place
+   of the features, and the gradient that of the kernel. */
 RP_LOWER(conv_kernel)
 {
     const struct rp_lower_value *image = &in[0], *grad = &in[2];
@@ -258,7 +258,7 @@ RP_LOWER(conv_kernel)
 
 /* ---- pooling ---- */
 
-/* The window over all four dimensions of an image. */
+/* Sets the window over all four dimensions of an image. */
 static void set_pool_window(struct rp_lower *l, const struct image_window *w)
 {
     struct rp_window window = rp_lower_window(4);
@@ -274,7 +274,7 @@ static void set_pool_window(struct rp_lower *l, const struct image_window *w)
     rp_lower_set_window(l, &window);
 }
 
-/* Sums or maxima over windows. */
+/* Computes sums or maxima over windows. */
 static struct rp_lower_value over_windows(struct rp_lower *l, enum rp_opcode opcode,
                                           const struct rp_lower_value *a,
                                           const struct image_window *w)
@@ -300,7 +300,7 @@ static bool is_real(unsigned elem)
            elem == RP_ELEM_BF16;
 }
 
-/* The window that the attributes give. */
+/* Finds the window that the attributes describe. */
 static enum rp_code plan_pool(struct rp_lower *l, const struct rp_lower_node *node, unsigned elem,
                               const int64_t *dims, size_t rank, struct image_window *w)
 {
@@ -316,7 +316,7 @@ static enum rp_code plan_pool(struct rp_lower *l, const struct rp_lower_node *no
     return plan_window(l, node, dims, rank, w);
 }
 
-/* The number of elements in each window that are not padding. */
+/* Counts the elements in each window that are not padding. */
 static struct rp_lower_value count_windows(struct rp_lower *l, const struct rp_lower_value *like,
                                            const struct image_window *w)
 {
@@ -362,7 +362,7 @@ RP_LOWER(max_pool_grad)
     return RP_OK;
 }
 
-/* (shape, gradient): the share of each window, dilated by the strides and summed where windows
+/* (shape, gradient): the share of each window is dilated by the strides and summed if windows
    overlap. */
 RP_LOWER(avg_pool_grad)
 {
@@ -403,7 +403,7 @@ RP_LOWER(avg_pool_grad)
 
 /* ---- batch normalisation ---- */
 
-/* The number of elements per channel. */
+/* Returns the number of elements per channel. */
 static double per_channel(const struct rp_lower_value *x, size_t channel)
 {
     int64_t channels = x->dims[channel] ? x->dims[channel] : 1;
@@ -412,7 +412,7 @@ static double per_channel(const struct rp_lower_value *x, size_t channel)
     return (double)elements;
 }
 
-/* The sum over all dimensions but the channels. */
+/* Sums over all dimensions except the channels. */
 static struct rp_lower_value over_batch(struct rp_lower *l, const struct rp_lower_value *a,
                                         size_t channel)
 {
@@ -457,7 +457,8 @@ static struct rp_lower_value inverse_root(struct rp_lower *l, const struct rp_lo
     return rp_lower_unary(l, RP_OP_RSQRT, &t);
 }
 
-/* What training makes of a running statistic: a part of that of the batch, where it is not all. */
+/* Returns the new value of a running statistic in training, which mixes in a part of that of the
+   batch. */
 static struct rp_lower_value running_value(struct rp_lower *l, const struct rp_lower_node *node,
                                            const struct rp_lower_value *before,
                                            const struct rp_lower_value *batch)
@@ -514,7 +515,7 @@ RP_LOWER(batch_norm)
     return RP_OK;
 }
 
-/* (gradient, x, scale, mean, variance). In training the statistics depend on x, too. */
+/* (gradient, x, scale, mean, variance). In training, the statistics depend on x, too. */
 RP_LOWER(batch_norm_grad)
 {
     struct image_window w = {0};

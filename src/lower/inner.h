@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the files of this room share: nodes, values, and functions that build instructions. */
+/* Declarations that the files of this room share: nodes, values, and functions that build
+   instructions. */
 #include "base/hash.h"
 #include "base/vec.h"
 #include "lower/lower.h"
@@ -16,11 +17,11 @@ struct rp_lower_value {
     unsigned elem;
     uint32_t rank;
     int64_t dims[RP_TF_RANK];
-    const int64_t *ints; /* integers or booleans whose values are known; or NULL */
+    const int64_t *ints; /* known values of integers or booleans, or NULL */
     size_t nints;
     uint32_t
-        guard; /* it is there only where a condition holds: number of rp_lower.guards, from 1 */
-    bool open; /* a list of dims[0] elements whose shape is not known before one is set */
+        guard; /* the value exists only if a condition holds: number of rp_lower.guards, from 1 */
+    bool open; /* a list of dims[0] elements whose shape is not known before an element is set */
 };
 
 struct rp_lower_node {
@@ -28,21 +29,21 @@ struct rp_lower_node {
     struct rp_lower_scope *scope;
     struct rp_lower_value *outputs; /* once it is lowered */
     size_t noutputs;
-    bool busy;   /* being lowered: met again, it is its own input */
-    bool opened; /* its inputs were looked at */
+    bool busy;   /* it is being lowered: if it is met again, it is its own input */
+    bool opened; /* its inputs were already visited */
 };
 
 /* The graph, or the body of a function that is called. */
 struct rp_lower_scope {
-    struct rp_bytes function; /* FunctionDef; empty: the graph */
+    struct rp_bytes function; /* a FunctionDef; empty for the graph */
     const struct rp_lower_value *arguments;
     size_t narguments;
     RP_VEC(struct rp_lower_node) nodes;
-    struct rp_map by_name;       /* hash of the name to its node */
-    struct rp_lower_scope *next; /* all of them, to be released */
+    struct rp_map by_name;       /* from hash of the name to its node */
+    struct rp_lower_scope *next; /* links all scopes, so that they can be released */
 };
 
-/* The operation that computes a value: its index in a computation that is being built. */
+/* The operation that computes a value, as its index in a computation that is being built. */
 struct rp_lower_operation {
     uint32_t computation, index;
 };
@@ -54,7 +55,7 @@ struct rp_lower_region {
     uint32_t computation;
 };
 
-/* What flows on one side of a switch: that of this number. */
+/* Values on one side of a switch have the guard of its number. */
 struct rp_lower_guard {
     struct rp_lower_value which; /* a scalar */
     int64_t side;
@@ -67,7 +68,7 @@ struct rp_lower {
     struct rp_lower_scope *scopes;
     struct rp_program_builder builder;
     uint32_t values, depth;
-    uint32_t computations, computation;           /* how many were opened; the innermost, from 1 */
+    uint32_t computations, computation; /* how many were opened, and the innermost one, from 1 */
     RP_VEC(struct rp_lower_operation) operations; /* by the number of the value */
     RP_VEC(struct rp_lower_region) regions;
     RP_VEC(struct rp_lower_guard) guards;
@@ -85,7 +86,7 @@ typedef enum rp_code rp_lower_fn(struct rp_lower *l, const struct rp_lower_node 
                                  const struct rp_lower_value *in, size_t nin,
                                  struct rp_lower_value *out, size_t *nout);
 
-/* Defines such a function, lower_<name>; most use only some of the parameters. */
+/* Defines a function lower_<name>; most use only some of the parameters. */
 #define RP_LOWER_UNUSED __attribute__((unused))
 #define RP_LOWER(name)                                                                            \
     static enum rp_code lower_##name(RP_LOWER_UNUSED struct rp_lower *l,                          \
@@ -98,10 +99,10 @@ typedef enum rp_code rp_lower_fn(struct rp_lower *l, const struct rp_lower_node 
 struct rp_lower_row {
     const char *op;
     rp_lower_fn *lower;
-    enum rp_opcode opcode; /* of the simple ones and of reductions */
+    enum rp_opcode opcode; /* of simple operators and reductions */
     unsigned min;          /* inputs it must have */
 };
-/* Tables, ended by an op of NULL. */
+/* Tables, which end with an op of NULL. */
 extern const struct rp_lower_row rp_lower_elementwise[];
 extern const struct rp_lower_row rp_lower_arrays[];
 extern const struct rp_lower_row rp_lower_math[];
@@ -114,9 +115,9 @@ extern const struct rp_lower_row rp_lower_special[];
 extern const struct rp_lower_row rp_lower_inverses[];
 extern const struct rp_lower_row rp_lower_fused[];
 extern const struct rp_lower_row rp_lower_control[];
-extern const struct rp_lower_row *const rp_lower_rows[]; /* all of these, then NULL */
+extern const struct rp_lower_row *const rp_lower_rows[]; /* all of these, and then NULL */
 
-/* The opcode in the row of the node's operator. */
+/* Returns the opcode in the row of the node's operator. */
 enum rp_opcode rp_lower_opcode(const struct rp_lower_node *node);
 
 /* Lowers a node by the row of node->op, which may differ from the operator in the graph. */
@@ -124,8 +125,8 @@ enum rp_code rp_lower_as(struct rp_lower *l, const struct rp_lower_node *node,
                          const struct rp_lower_value *in, size_t nin, struct rp_lower_value *out,
                          size_t *nout);
 
-/* The function that an attribute of the node names, over these values: lowered in place. The
-   function does not know their integers. */
+/* Lowers in place the function that an attribute of the node names, over these values. The function
+   does not know their integers. */
 enum rp_code rp_lower_call(struct rp_lower *l, const struct rp_lower_node *node, const char *attr,
                            const struct rp_lower_value *in, size_t nin, struct rp_lower_value *out,
                            size_t *nout);
@@ -150,21 +151,21 @@ bool rp_lower_attr_bool(const struct rp_lower_node *node, const char *key);
 float rp_lower_attr_float(const struct rp_lower_node *node, const char *key, float missing);
 unsigned rp_lower_attr_elem(const struct rp_lower_node *node, const char *key);
 struct rp_bytes rp_lower_attr_text(const struct rp_lower_node *node, const char *key);
-/* A list of integers; returns how many were stored, at most cap. */
+/* Reads a list of integers; returns how many were stored, at most cap. */
 size_t rp_lower_attr_ints(const struct rp_lower_node *node, const char *key, int64_t *out,
                           size_t cap);
-/* One of a list of texts; at is NULL after the last. */
+/* Returns one of a list of texts; at is NULL after the last. */
 struct rp_bytes rp_lower_attr_nth_text(const struct rp_lower_node *node, const char *key, size_t i);
 bool rp_lower_attr_is(const struct rp_lower_node *node, const char *key, const char *text);
 
 /* ---- instructions ---- */
 
 int64_t rp_lower_elements(const struct rp_lower_value *v);
-/* A value of that type and shape, without an instruction yet. */
+/* Makes a value of that type and shape, without an instruction so far. */
 struct rp_lower_value rp_lower_like(struct rp_lower *l, unsigned elem, const int64_t *dims,
                                     size_t rank);
-/* Instructions added from now on belong to a new computation, until it is closed or discarded. Pass
-   the result, the enclosing computation, to the function that does so. */
+/* Opens a computation, to which instructions are added from now on until it is closed or discarded.
+   The result, the enclosing computation, must be passed to the function that does so. */
 uint32_t rp_lower_open(struct rp_lower *l);
 uint32_t rp_lower_close(struct rp_lower *l, const char *name, const struct rp_lower_value *root,
                         uint32_t outer); /* id of the computation */
@@ -172,7 +173,7 @@ void rp_lower_discard(struct rp_lower *l, uint32_t outer);
 
 /* Adds the instruction of a value. Its operands, called computations and attributes follow. */
 void rp_lower_begin(struct rp_lower *l, const struct rp_lower_value *out, enum rp_opcode opcode);
-/* The same for a tuple; as a parameter it has number 0. */
+/* Does the same for a tuple; as a parameter it has number 0. */
 void rp_lower_begin_tuple(struct rp_lower *l, const struct rp_lower_value *out,
                           enum rp_opcode opcode, const struct rp_lower_value *parts, size_t n);
 void rp_lower_operand(struct rp_lower *l, const struct rp_lower_value *v);
@@ -180,19 +181,20 @@ void rp_lower_calls(struct rp_lower *l, uint32_t computation);
 void rp_lower_set(struct rp_lower *l, struct rp_attr attr);
 void rp_lower_set_int(struct rp_lower *l, uint32_t key, int64_t value);
 void rp_lower_set_ints(struct rp_lower *l, uint32_t key, const int64_t *at, size_t n);
-/* Low, high and interior padding of each dimension. */
+/* Sets low, high and interior padding of each dimension. */
 void rp_lower_set_padding(struct rp_lower *l, const int64_t *at, size_t rank);
-/* A window of one element in every dimension, to be changed; at most RP_WINDOW_DIMS. */
+/* Returns a window of one element in every dimension, which can then be changed; at most
+   RP_WINDOW_DIMS. */
 struct rp_window rp_lower_window(size_t rank);
 void rp_lower_set_window(struct rp_lower *l, const struct rp_window *window);
 
-/* Whole instructions. */
+/* These make complete instructions. */
 struct rp_lower_value rp_lower_parameter(struct rp_lower *l, unsigned elem, const int64_t *dims,
                                          size_t rank, size_t number);
 /* get-tuple-element */
 void rp_lower_part(struct rp_lower *l, const struct rp_lower_value *out,
                    const struct rp_lower_value *tuple, size_t index);
-/* A constant of these elements, little-endian and row-major; borrowed. */
+/* A constant of these elements, which are little-endian, row-major and borrowed. */
 void rp_lower_literal(struct rp_lower *l, const struct rp_lower_value *out, const void *elements,
                       size_t bytes);
 /* A constant of integers, converted to the type of the value. */
@@ -210,7 +212,7 @@ struct rp_lower_value rp_lower_select(struct rp_lower *l, const struct rp_lower_
                                       const struct rp_lower_value *yes,
                                       const struct rp_lower_value *no);
 struct rp_lower_value rp_lower_scalar(struct rp_lower *l, unsigned elem, double value);
-/* The scalar in every element of a shape like `like`. */
+/* Fills a shape like `like` with a scalar. */
 struct rp_lower_value rp_lower_fill(struct rp_lower *l, double value,
                                     const struct rp_lower_value *like);
 struct rp_lower_value rp_lower_reshape(struct rp_lower *l, const struct rp_lower_value *a,
@@ -224,36 +226,38 @@ struct rp_lower_value rp_lower_conjugate(struct rp_lower *l,
                                          const struct rp_lower_value *a); /* real: itself */
 struct rp_lower_value rp_lower_permute(struct rp_lower *l, const struct rp_lower_value *a,
                                        const int64_t *perm);
-/* The computation of a reduction, %add_f32; built once per type, as the next two. Its id. */
+/* Returns the id of the computation of a reduction, %add_f32; it is built once per type, like the
+   next two. */
 uint32_t rp_lower_region(struct rp_lower *l, enum rp_opcode opcode, unsigned elem);
-/* %last_f32, which returns its second argument: a scatter that overwrites. */
+/* %last_f32 returns its second argument, for a scatter that overwrites. */
 uint32_t rp_lower_region_last(struct rp_lower *l, unsigned elem);
-/* %ge_f32: whether the first is at least the second. */
+/* %ge_f32 tells whether the first is at least the second. */
 uint32_t rp_lower_region_ge(struct rp_lower *l, unsigned elem);
 /* The elements from `from` to `to` in every dimension. */
 struct rp_lower_value rp_lower_cut(struct rp_lower *l, const struct rp_lower_value *a,
                                    const int64_t *from, const int64_t *to, const int64_t *step);
-/* Reduces some dimensions, which are removed, by an opcode such as RP_OP_ADD. */
+/* Reduces some dimensions, which disappear, by an opcode such as RP_OP_ADD. */
 struct rp_lower_value rp_lower_reduce(struct rp_lower *l, enum rp_opcode opcode,
                                       const struct rp_lower_value *a, const bool *over);
-/* Arrays next to each other along an axis; RP_UNSUPPORTED where other dimensions differ. */
+/* Joins arrays along an axis; RP_UNSUPPORTED if other dimensions differ. */
 enum rp_code rp_lower_join(struct rp_lower *l, const struct rp_lower_node *node,
                            const struct rp_lower_value *in, size_t n, size_t axis,
                            struct rp_lower_value *out);
-/* As NumPy broadcasts: to dims, right-aligned. */
+/* Broadcasts to dims as NumPy does, right-aligned. */
 struct rp_lower_value rp_lower_broadcast(struct rp_lower *l, const struct rp_lower_value *a,
                                          const int64_t *dims, size_t rank);
-/* Both to their common shape; false if there is none. */
+/* Broadcasts both to their common shape; false if there is none. */
 bool rp_lower_broadcast_both(struct rp_lower *l, struct rp_lower_value *a,
                              struct rp_lower_value *b);
 
-/* RP_UNSUPPORTED: "operator 'X' of node 'y': ..." */
+/* Returns RP_UNSUPPORTED: "operator 'X' of node 'y': ..." */
 enum rp_code rp_lower_refuse(struct rp_lower *l, const struct rp_lower_node *node, const char *why);
-/* RP_FORMAT, with the same wording: no engine can run the graph. */
+/* Returns RP_FORMAT with the same wording, because no engine can run the graph. */
 enum rp_code rp_lower_misfit(struct rp_lower *l, const struct rp_lower_node *node, const char *why);
 /* RP_UNSUPPORTED if the integers of an input are not known; `what` names them. They may be
    computed: then they are known when the graph is lowered again. */
 enum rp_code rp_lower_need_ints(struct rp_lower *l, const struct rp_lower_node *node,
                                 const struct rp_lower_value *v, const char *what);
-/* An axis of `rank` dimensions, from the end where it is negative; false if there is none. */
+/* Finds an axis of `rank` dimensions, which counts from the end if it is negative; false if there
+   is none. */
 bool rp_lower_axis(int64_t axis, size_t rank, size_t *out);

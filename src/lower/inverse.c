@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inverses of matrices, and systems of linear equations, as HLO: elimination by Gauss and Jordan
- * with pivots, a step for each row. Rows and columns are taken by masks, so that a batch of
- * matrices is one array throughout.
+ * Lowers inverses of matrices and systems of linear equations: elimination by Gauss and Jordan with
+ * pivots, in one step per row. Masks select rows and columns, so that a batch of matrices stays one
+ * array.
  */
 #include "base/decides.h"
 #include "lower/inner.h"
@@ -13,7 +13,7 @@
 #define MOST_ROWS 64
 RP_LIMIT(MOST_ROWS, "rows of a matrix that is inverted", "each is some thirty operations");
 
-/* The position along a dimension. */
+/* Returns the positions along a dimension. */
 static struct rp_lower_value places(struct rp_lower *l, const int64_t *dims, size_t rank, size_t at)
 {
     struct rp_lower_value v = rp_lower_like(l, RP_ELEM_S32, dims, rank);
@@ -23,7 +23,7 @@ static struct rp_lower_value places(struct rp_lower *l, const int64_t *dims, siz
     return v;
 }
 
-/* a, which lacks dimension `at`, in a shape that has it. */
+/* Broadcasts a, which lacks dimension `at`, to a shape that has it. */
 static struct rp_lower_value along(struct rp_lower *l, const struct rp_lower_value *a,
                                    const struct rp_lower_value *like, size_t at)
 {
@@ -34,7 +34,7 @@ static struct rp_lower_value along(struct rp_lower *l, const struct rp_lower_val
     return rp_lower_spread(l, a, map, like->dims, like->rank);
 }
 
-/* What is left of a dimension after a reduction of the elements in a mask. */
+/* Reduces the elements in a mask over a dimension, which disappears. */
 static struct rp_lower_value taken(struct rp_lower *l, enum rp_opcode opcode,
                                    const struct rp_lower_value *mask,
                                    const struct rp_lower_value *a, double rest, size_t at)
@@ -56,14 +56,14 @@ static struct rp_lower_value is_at(struct rp_lower *l, const struct rp_lower_val
     return rp_lower_compare(l, how, &place, &number);
 }
 
-/* Clears column k of the matrix but for a one in row k, and does the same to the right side. */
+/* Clears column k of the matrix except for a one in row k, and does the same to the right side. */
 static void eliminate(struct rp_lower *l, size_t k, struct rp_lower_value z[2])
 {
     size_t row = z[0].rank - 2, column = z[0].rank - 1;
     struct rp_lower_value mask = is_at(l, &z[0], column, k, "EQ");
     struct rp_lower_value rows[2];
-    struct rp_lower_value t =
-        taken(l, RP_OP_ADD, &mask, &z[0], 0, column); /* the column; its largest, from row k on */
+    struct rp_lower_value t = taken(l, RP_OP_ADD, &mask, &z[0], 0,
+                                    column); /* the column, and its largest element from row k on */
 
     t = rp_lower_unary(l, RP_OP_ABS, &t);
     mask = is_at(l, &t, row, k, "GE");
@@ -75,7 +75,7 @@ static void eliminate(struct rp_lower *l, size_t k, struct rp_lower_value z[2])
     struct rp_lower_value from = taken(l, RP_OP_MINIMUM, &best, &place, (double)MOST_ROWS, row);
     from = along(l, &from, &place, row);
     struct rp_lower_value swap = rp_lower_compare(l, "EQ", &place, &from);
-    for (int i = 0; i < 2; i++) { /* the row of the pivot, and row k in its place */
+    for (int i = 0; i < 2; i++) { /* takes the row of the pivot, and puts row k in its place */
         mask = along(l, &swap, &z[i], column);
         rows[i] = taken(l, RP_OP_ADD, &mask, &z[i], 0, row);
         t = is_at(l, &z[i], row, k, "EQ");
@@ -100,7 +100,7 @@ static void eliminate(struct rp_lower *l, size_t k, struct rp_lower_value z[2])
     }
 }
 
-/* MatrixInverse, and MatrixSolve with a right side. */
+/* MatrixInverse, or MatrixSolve with a right side. */
 RP_LOWER(solve)
 {
     struct rp_lower_value z[2] = {in[0], in[nin > 1]};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorFlow graphs as HLO (lower.h). From each fetch the graph is walked back to the feeds;
- * every node is lowered once, after its inputs. Cost: one pass over the nodes that the fetches
- * need.
+ * Lowers TensorFlow graphs to HLO (lower.h). From each fetch the graph is walked back to the feeds;
+ * every node is lowered once, after its inputs. The cost is one pass over the nodes that the
+ * fetches need.
  */
 #include "lower/inner.h"
 #include "program/opcodes.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define DEPTH          32
-#define CALL_DEPTH_MAX 64   /* functions in functions */
+#define CALL_DEPTH_MAX 64   /* the limit for functions in functions */
 #define INPUTS_MAX     4096 /* of one node */
 
 static bool bytes_equal(struct rp_bytes a, struct rp_bytes b)
@@ -69,7 +69,8 @@ static struct rp_lower_node *find_node(struct rp_lower_scope *scope, struct rp_b
 
 static enum rp_code lower_with_inputs(struct rp_lower *l, struct rp_lower_node *node);
 
-/* "name", "name:2", in functions "name:output:2"; arguments of functions have plain names. */
+/* Finds "name", "name:2" or, in functions, "name:output:2"; arguments of functions have plain
+   names. */
 static enum rp_code value_of(struct rp_lower *l, struct rp_lower_scope *scope, struct rp_bytes text,
                              struct rp_lower_value *out)
 {
@@ -150,7 +151,7 @@ static enum rp_code add_feed(struct rp_lower *l, size_t i, struct rp_lower_value
     return RP_OK;
 }
 
-/* The feed of a node's first output, or nfeeds. */
+/* Returns the feed of a node's first output, or nfeeds. */
 static size_t feed_of(const struct rp_lower *l, struct rp_bytes name)
 {
     size_t i = 0;
@@ -181,7 +182,7 @@ static struct rp_bytes find_function(const struct rp_lower *l, struct rp_bytes n
     return (struct rp_bytes){NULL, 0};
 }
 
-/* The tensor that a function returns as the output of this name: "Softmax:softmax:0". */
+/* Returns the tensor that a function returns as the output of this name: "Softmax:softmax:0". */
 static struct rp_bytes function_result(struct rp_bytes function, struct rp_bytes name)
 {
     struct rp_proto_cursor c = rp_proto_cursor(function.at, function.n, 0, DEPTH);
@@ -279,7 +280,7 @@ static const struct rp_lower_row *find_row(struct rp_bytes op)
     return NULL;
 }
 
-/* What lower_operator and lower_one do without a row. */
+/* Operators that lower_operator and lower_one handle without a row. */
 static const char *const others[] = {"Const", "PartitionedCall", "StatefulPartitionedCall"};
 
 #define NOTHERS (sizeof others / sizeof *others)
@@ -349,8 +350,8 @@ static void note_unknown(struct rp_lower *l, struct rp_bytes op)
         memcpy(l->unknown + n, name, strlen(name) + 1);
 }
 
-/* An unsupported operator is treated as a scalar, so that the others are checked as well; what
-   follows from it is not reported. */
+/* An unsupported operator is treated as a scalar, so that the others are checked as well; failures
+   that follow from it are not reported. */
 static enum rp_code fake_outputs(struct rp_lower *l, struct rp_lower_value *out, size_t *nout)
 {
     *nout = RP_LOWER_OUTPUTS;
@@ -390,7 +391,7 @@ static enum rp_code lower_operator(struct rp_lower *l, struct rp_lower_node *nod
         return rp_lower_misfit(l, node, "too few inputs");
     *nout = 1;
     enum rp_code code = row->lower(l, node, in, nin, out, nout);
-    if (code != RP_OK && l->nunknown) /* perhaps only because of that */
+    if (code != RP_OK && l->nunknown) /* the failure may only follow from that */
         return fake_outputs(l, out, nout);
     return code;
 }
@@ -409,8 +410,8 @@ static enum rp_code lower_into(struct rp_lower *l, struct rp_lower_node *node,
 
     RP_TRY(feed < l->nfeeds ? add_feed(l, feed, out) : lower_operator(l, node, out, &nout));
     if (feed == l->nfeeds && l->guarded && !bytes_equal(node->op, text_bytes("Merge"))) {
-        /* The innermost side of a switch that the inputs of a node are on. Constants wait for one:
-           such an input, "^name", is an Identity of it. */
+        /* Finds the innermost side of a switch on which the inputs of a node are. Constants depend
+           on a side by an input "^name", an Identity of it. */
         struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
         struct rp_lower_value value;
         struct rp_proto_item item;
@@ -444,7 +445,7 @@ static enum rp_code lower_into(struct rp_lower *l, struct rp_lower_node *node,
     return RP_OK;
 }
 
-/* Calls of functions come back here, so the outputs, 19 kB, are not on the stack. */
+/* Calls of functions come back here, so the outputs, 19 kB, must not be on the stack. */
 static enum rp_code lower_one(struct rp_lower *l, struct rp_lower_node *node)
 {
     struct rp_lower_value *out;
@@ -469,7 +470,8 @@ struct node_stack {
     RP_VEC(struct rp_lower_node *) list;
 };
 
-/* The nodes of the same scope that a node reads and that are not lowered yet, the first on top. */
+/* Pushes the nodes of the same scope that a node reads and that are not yet lowered, the first on
+   top. */
 static enum rp_code push_inputs(struct rp_lower *l, const struct rp_lower_node *node,
                                 struct node_stack *stack)
 {

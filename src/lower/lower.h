@@ -8,7 +8,7 @@
  */
 #include "formats/tensorflow/tensor.h"
 
-/* A feed: its tensor, type and shape. If its value is known, it may be used as a shape. */
+/* A feed with its tensor, type and shape. If its value is known, it may be used as a shape. */
 struct rp_lower_feed {
     const char *tensor;       /* "x:0" */
     struct rp_tf_value value; /* data NULL: not known */
@@ -34,10 +34,10 @@ enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feed
                          struct rp_lower_computed *computed, struct rp_program **out,
                          struct rp_err *err);
 
-/* Whether an operator is lowered at all. *opcode (may be NULL): what it becomes, where that is one
-   operation on all types that HLO has it for; else RP_OP_COUNT. */
+/* Whether an operator is lowered at all. *opcode (may be NULL) is the opcode that it becomes if it
+   is one operation for all types that HLO supports; otherwise RP_OP_COUNT. */
 bool rp_tf_lower_knows(const char *op, size_t n, unsigned *opcode);
-/* Whether it is lowered only where the values of its inputs are known before the program runs. */
+/* Whether it is lowered only if the values of its inputs are known before the program runs. */
 bool rp_tf_lower_needs_known(const char *op);
-/* The operator at a place of the list of those that are lowered; NULL behind the last. */
+/* Returns the operator at a place of the list of those that are lowered; NULL behind the last. */
 const char *rp_tf_lower_at(size_t i);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of TensorFlow that combine elements along dimensions, as HLO: reductions, softmax and
+ * Lowers operators of TensorFlow that combine elements along dimensions: reductions, softmax and
  * its losses, biases, positions of extreme values, cumulative sums. Matrix products, tables and
- * images are in files of their own.
+ * images have files of their own.
  */
 #include "lower/inner.h"
 #include "program/opcodes.h"
@@ -12,7 +12,7 @@
 
 /* ---- reductions ---- */
 
-/* The product of known integers: the number of elements of a shape. */
+/* Computes the product of known integers: the number of elements of a shape. */
 static void know_product(struct rp_lower *l, const struct rp_lower_value *in,
                          struct rp_lower_value *out)
 {
@@ -58,7 +58,7 @@ RP_LOWER(reduce)
 
 /* ---- softmax, over the last dimension ---- */
 
-/* Broadcasts a value without the last dimension over that dimension. */
+/* Broadcasts a value that lacks the last dimension along it. */
 static struct rp_lower_value along_last(struct rp_lower *l, const struct rp_lower_value *reduced,
                                         const struct rp_lower_value *like)
 {
@@ -91,7 +91,7 @@ RP_LOWER(softmax)
 
 /* ---- biases ---- */
 
-/* The vector along the channels: the last dimension, or the second of NCHW. */
+/* Adds a vector along the channels: the last dimension, or the second one of NCHW. */
 static enum rp_code add_bias(struct rp_lower *l, const struct rp_lower_node *node,
                              const struct rp_lower_value *a, const struct rp_lower_value *bias,
                              struct rp_lower_value *out)
@@ -138,7 +138,7 @@ RP_LOWER(l2_loss)
 
 /* ---- losses over softmax ---- */
 
-/* One-hot labels: 1 at the class of each row, else 0. */
+/* Makes one-hot labels: 1 at the class of each row, 0 elsewhere. */
 static struct rp_lower_value one_of_classes(struct rp_lower *l, const struct rp_lower_value *labels,
                                             const struct rp_lower_value *like)
 {
@@ -154,7 +154,7 @@ static struct rp_lower_value one_of_classes(struct rp_lower *l, const struct rp_
     return rp_lower_select(l, &hit, &one, &zero);
 }
 
-/* The loss of each row, and its gradient: softmax minus the labels. */
+/* Computes the loss of each row, and its gradient: softmax minus the labels. */
 RP_LOWER(entropy)
 {
     bool over[2] = {false, true}, sparse = node->op.at[1] == 'p';
@@ -184,7 +184,7 @@ RP_LOWER(entropy)
 
 /* ---- positions and cumulative values ---- */
 
-/* The first position of the maximum or minimum: the smallest of all positions that hold it. */
+/* The first position of the maximum or minimum is the smallest of all positions that contain it. */
 RP_LOWER(arg_best)
 {
     bool over[RP_TF_RANK] = {false};
@@ -212,7 +212,7 @@ RP_LOWER(arg_best)
     return RP_OK;
 }
 
-/* A reduction over windows that reach back to the first element, or forward to the last. */
+/* Reduces windows that reach back to the first element, or forward to the last. */
 RP_LOWER(running)
 {
     bool without = rp_lower_attr_bool(node, "exclusive"),
@@ -267,7 +267,7 @@ RP_LOWER(top_k)
     return RP_OK;
 }
 
-/* The root of a sum of integers is rounded down to one. */
+/* The root of a sum of integers is rounded down to an integer. */
 RP_LOWER(euclidean_norm)
 {
     struct rp_lower_value other = rp_lower_conjugate(l, in);

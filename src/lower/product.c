@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matrix products of TensorFlow as HLO's dot: plain, in batches that are broadcast, Einsum of one
- * or two operands, and the fused ones that its own optimiser makes.
+ * Lowers matrix products of TensorFlow to HLO's dot: plain ones, batches that are broadcast, Einsum
+ * of one or two operands, and the fused ones that its optimiser makes.
  *
  * An Einsum's labels are of four kinds: in both operands and the result (a batch), in both and not
  * in the result (summed over by the dot), in one operand and the result (free), in one operand only
@@ -15,7 +15,7 @@
 
 /* ---- matrices ---- */
 
-/* A product of matrices. All dimensions but the last two are batches and equal. */
+/* Multiplies matrices. All dimensions except the last two are batches, and equal. */
 static enum rp_code matrix_product(struct rp_lower *l, const struct rp_lower_node *node,
                                    const struct rp_lower_value *a, const struct rp_lower_value *b,
                                    bool transpose_a, bool transpose_b, struct rp_lower_value *out)
@@ -97,7 +97,7 @@ RP_LOWER(batch_mat_mul)
 
 /* ---- Einsum ---- */
 
-#define LABELS 64 /* letters, and the dimensions that '...' stands for */
+#define LABELS 64 /* letters, and the dimensions that '...' represents */
 
 struct term {
     size_t n;
@@ -109,7 +109,7 @@ static int label_of(char c)
     return c >= 'a' && c <= 'z' ? c - 'a' : c >= 'A' && c <= 'Z' ? 26 + c - 'A' : -1;
 }
 
-/* One term; '...' means `open` dimensions, the last of them with label LABELS - 1. */
+/* Reads one term; '...' means `open` dimensions, the last of them with label LABELS - 1. */
 static bool term_read(const char **at, size_t open, struct term *t)
 {
     const char *p = *at;
@@ -160,8 +160,8 @@ static bool term_find(const struct term *t, uint8_t label, size_t *at)
     return false;
 }
 
-/* Dimensions of '...' that have one element and more in the other term are broadcast: left out,
-   they are free dimensions of the other. */
+/* Dimensions of '...' with one element, but more in the other term, are broadcast: they are left
+   out, and become free dimensions of the other. */
 static void term_drop_units(struct rp_lower *l, struct rp_lower_value *v, struct term *t,
                             const struct rp_lower_value *other_value, const struct term *other)
 {
@@ -178,7 +178,7 @@ static void term_drop_units(struct rp_lower *l, struct rp_lower_value *v, struct
     *v = rp_lower_reshape(l, v, dims, kept);
 }
 
-/* Sums over the labels of a term that neither the other nor the result has. */
+/* Sums over the labels of a term that are neither in the other term nor in the result. */
 static bool term_sum_unshared(struct rp_lower *l, struct rp_lower_value *v, struct term *t,
                               const struct term *other, const struct term *result)
 {
@@ -202,7 +202,7 @@ static bool term_sum_unshared(struct rp_lower *l, struct rp_lower_value *v, stru
     return true;
 }
 
-/* The dimensions of a value whose labels are `have`, in the order of `want`. */
+/* Brings the dimensions of a value, whose labels are `have`, into the order of `want`. */
 static bool term_permute(struct rp_lower *l, struct rp_lower_value *v, const struct term *have,
                          const struct term *want)
 {
@@ -225,7 +225,7 @@ static bool term_permute(struct rp_lower *l, struct rp_lower_value *v, const str
 
 /* Dimension numbers of a dot. */
 struct dot_dims {
-    int64_t left[2][RP_TF_RANK], right[2][RP_TF_RANK]; /* 0: batches, 1: summed over */
+    int64_t left[2][RP_TF_RANK], right[2][RP_TF_RANK]; /* [0] are batches, [1] are summed over */
     size_t n[2];
 };
 

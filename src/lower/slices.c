@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of TensorFlow that take parts of an array or reverse it, as HLO: Python slices,
- * splits, mirrored padding, bands of matrices.
+ * Lowers operators of TensorFlow that take parts of an array or reverse it: Python slices, splits,
+ * mirrored padding, bands of matrices.
  */
 #include "lower/inner.h"
 #include "program/opcodes.h"
 
 #include <string.h>
 
-/* Every step[i]-th element from from[i] up to to[i]. */
+/* Takes every step[i]-th element from from[i] up to to[i]. */
 struct rp_lower_value rp_lower_cut(struct rp_lower *l, const struct rp_lower_value *a,
                                    const int64_t *from, const int64_t *to, const int64_t *step)
 {
@@ -58,7 +58,7 @@ RP_LOWER(slice)
    dimensions of the result. */
 struct strided {
     int64_t from[RP_TF_RANK], to[RP_TF_RANK], step[RP_TF_RANK], dims[RP_TF_RANK];
-    bool reversed[RP_TF_RANK]; /* read backwards: the input is reversed along it first */
+    bool reversed[RP_TF_RANK]; /* it is read backwards: the input is first reversed along it */
     size_t used, rank;         /* dimensions of the input and of the result so far */
 };
 
@@ -74,7 +74,7 @@ static bool strided_keep(struct strided *s, const struct rp_lower_value *in, boo
     return true;
 }
 
-/* Entry i, with the meaning that it has in Python. */
+/* Reads entry i, with the meaning that it has in Python. */
 static bool strided_entry(struct strided *s, const struct rp_lower_value *in, size_t i,
                           bool open_begin, bool open_end, bool one)
 {
@@ -110,7 +110,7 @@ static bool strided_entry(struct strided *s, const struct rp_lower_value *in, si
     return true;
 }
 
-/* All entries: "...", new axes, and dimensions. */
+/* Reads all entries: "...", new axes, and dimensions. */
 static bool strided_read(const struct rp_lower_node *node, const struct rp_lower_value *in,
                          struct strided *s)
 {
@@ -144,7 +144,7 @@ static bool strided_read(const struct rp_lower_node *node, const struct rp_lower
     return true;
 }
 
-/* The input reversed along some dimensions. */
+/* Reverses the input along some dimensions. */
 static struct rp_lower_value reverse_value(struct rp_lower *l, const struct rp_lower_value *a,
                                            const bool *reversed)
 {
@@ -187,7 +187,7 @@ RP_LOWER(strided_slice)
     return RP_OK;
 }
 
-/* ReverseV2 lists axes, Reverse has a boolean for each dimension. */
+/* ReverseV2 lists axes; Reverse has a boolean for each dimension. */
 RP_LOWER(reverse)
 {
     bool reversed[RP_TF_RANK] = {false}, flags = in[1].elem == RP_ELEM_PRED;
@@ -203,7 +203,7 @@ RP_LOWER(reverse)
     return RP_OK;
 }
 
-/* Keeps a band around the diagonal of the last two dimensions; the rest becomes 0. */
+/* Keeps a band around the diagonal of the last two dimensions and sets the rest to 0. */
 RP_LOWER(band)
 {
     struct rp_lower_value hit[2];
@@ -232,7 +232,7 @@ RP_LOWER(band)
     return RP_OK;
 }
 
-/* Padding by mirrored elements, with the outermost element (SYMMETRIC) or without it (REFLECT). */
+/* Pads by mirrored elements, with the outermost element (SYMMETRIC) or without it (REFLECT). */
 RP_LOWER(mirror_pad)
 {
     int64_t skip = rp_lower_attr_is(node, "mode", "REFLECT");
@@ -265,7 +265,7 @@ RP_LOWER(mirror_pad)
     return RP_OK;
 }
 
-/* Equal parts, or parts of the sizes given. */
+/* Splits into equal parts, or into parts of the given sizes. */
 static enum rp_code split_value(struct rp_lower *l, const struct rp_lower_node *node,
                                 const struct rp_lower_value *a, size_t axis, const int64_t *sizes,
                                 size_t n, struct rp_lower_value *out)
@@ -300,7 +300,7 @@ RP_LOWER(split)
 
 RP_LOWER(split_v)
 {
-    int64_t sizes[RP_LOWER_OUTPUTS], rest = 0; /* what is left for the one that says -1 */
+    int64_t sizes[RP_LOWER_OUTPUTS], rest = 0; /* the rest is for the part with size -1 */
     size_t axis;
 
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "sizes"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * More operators of TensorFlow that work element by element, as HLO: functions that are short
- * sequences, remainders, tests of numbers, complex numbers, and those that concern shapes only.
+ * Lowers more operators of TensorFlow that work element by element: functions that are short
+ * sequences, remainders, tests of numbers, complex numbers, and operators that only concern shapes.
  */
 #include "lower/inner.h"
 #include "program/floats.h"
@@ -41,7 +41,7 @@ RP_LOWER(binary)
     return RP_OK;
 }
 
-/* Towards zero, as HLO divides integers. */
+/* Divides integers towards zero, like HLO. */
 RP_LOWER(truncate_div)
 {
     RP_TRY(lower_binary(l, node, in, nin, out, nout));
@@ -105,7 +105,7 @@ RP_LOWER(zero_wins)
     return RP_OK;
 }
 
-/* The remainder that has the sign of the divisor. */
+/* Computes the remainder that has the sign of the divisor. */
 RP_LOWER(floor_mod)
 {
     struct rp_lower_value a, b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of TensorFlow that rearrange blocks of images, resize them, decompose matrices,
- * transform to frequencies and quantize, as HLO.
+ * Lowers operators of TensorFlow that rearrange blocks of images, resize them, decompose matrices,
+ * transform to frequencies and quantize.
  */
 #include "lower/inner.h"
 #include "program/opcodes.h"
@@ -46,7 +46,7 @@ RP_LOWER(blocks)
 
 /* ---- resizing ---- */
 
-/* Where a place of the result lies in the input. */
+/* Returns where a place of the result lies in the input. */
 static double source_of(const struct rp_lower_node *node, int64_t at, int64_t from, int64_t to)
 {
     bool corners = rp_lower_attr_bool(node, "align_corners") && to > 1;
@@ -63,8 +63,8 @@ static size_t nearest_line(double at, int64_t lines)
     return (size_t)fmin(fmax(at, 0), (double)(lines - 1));
 }
 
-/* Four lines, by a table of the cubic that TensorFlow has: at 1024 places between two lines. With
-   half pixels, lines outside of the image have no weight. */
+/* Weighs four lines by a table of the cubic as in TensorFlow, with 1024 places between two lines.
+   With half pixels, lines outside of the image have no weight. */
 static void cubic_weights(const struct rp_lower_node *node, double x, int64_t from, float *weights)
 {
     bool half = rp_lower_attr_bool(node, "half_pixel_centers");
@@ -84,7 +84,7 @@ static void cubic_weights(const struct rp_lower_node *node, double x, int64_t fr
         weights[nearest_line(low + i - 1, from)] += (float)(half ? w[i] / sum : w[i]);
 }
 
-/* The weights with which a line of the result takes lines of the input. */
+/* Computes the weights with which a line of the result mixes lines of the input. */
 static void line_weights(const struct rp_lower_node *node, enum mode mode, int64_t at, int64_t from,
                          int64_t to, float *weights)
 {
@@ -93,7 +93,7 @@ static void line_weights(const struct rp_lower_node *node, enum mode mode, int64
     if (mode == BICUBIC) {
         cubic_weights(node, x, from, weights);
     } else if (mode == AREA) {
-        /* The part of each line that the place covers. */
+        /* The weight of each line is the part of it that the place covers. */
         double begin = source_of(node, at, from, to), end = source_of(node, at + 1, from, to);
 
         for (int64_t i = (int64_t)floor(begin); (double)i < end; i++)
@@ -297,7 +297,7 @@ RP_LOWER(crop_and_resize)
 
 /* ---- matrices ---- */
 
-/* The positions along one of the last two dimensions. */
+/* Returns the positions along one of the last two dimensions. */
 static struct rp_lower_value places_along(struct rp_lower *l, const struct rp_lower_value *like,
                                           size_t from_end)
 {
@@ -325,7 +325,7 @@ RP_LOWER(cholesky)
     return RP_OK;
 }
 
-/* The main diagonal of new matrices; others are refused. */
+/* Sets the main diagonal of new matrices; other diagonals are refused. */
 RP_LOWER(matrix_diag)
 {
     int64_t dims[RP_TF_RANK], map[RP_TF_RANK];
@@ -355,7 +355,7 @@ RP_LOWER(matrix_diag)
 
 /* ---- frequencies ---- */
 
-/* The last n dimensions cut to these lengths. */
+/* Cuts the last n dimensions to these lengths. */
 static struct rp_lower_value cut_to(struct rp_lower *l, const struct rp_lower_value *in,
                                     const int64_t *length, size_t n)
 {
@@ -423,7 +423,7 @@ RP_LOWER(fft)
 
 /* ---- elements ---- */
 
-/* The same bits as another type; several small ones are one more dimension. */
+/* Reads the same bits as another type; several small elements make one more dimension. */
 RP_LOWER(bitcast)
 {
     unsigned to = rp_lower_attr_elem(node, "type");
@@ -443,7 +443,7 @@ RP_LOWER(bitcast)
     return RP_OK;
 }
 
-/* A polynomial of a value, by Horner's rule. */
+/* Evaluates a polynomial by Horner's rule. */
 static struct rp_lower_value polynomial(struct rp_lower *l, const struct rp_lower_value *x,
                                         const double *c, size_t n)
 {
@@ -457,7 +457,7 @@ static struct rp_lower_value polynomial(struct rp_lower *l, const struct rp_lowe
     return p;
 }
 
-/* Giles' approximation of the inverse error function in f32, as XLA has it. */
+/* Giles' approximation of the inverse error function in f32, the same as in XLA. */
 RP_LOWER(erfinv)
 {
     static const double near[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
@@ -495,7 +495,7 @@ RP_LOWER(erfinv)
     return RP_OK;
 }
 
-/* Quantized and back: bounds are moved so that zero is one of the steps. */
+/* Quantizes and converts back: bounds are moved so that zero is one of the steps. */
 RP_LOWER(fake_quant)
 {
     double most = ldexp(1, (int)rp_lower_attr_int(node, "num_bits", 8)) - 1,

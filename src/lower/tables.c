@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of TensorFlow that read and write by index, as HLO's gather and scatter. TensorFlow's
- * gathers fail where an index is out of bounds (on CPUs); HLO's take the nearest element.
+ * Lowers operators of TensorFlow that read and write by index to HLO's gather and scatter.
+ * TensorFlow's gathers fail if an index is out of bounds (on CPUs); HLO's take the nearest element.
  */
 #include "lower/inner.h"
 #include "program/opcodes.h"
@@ -12,7 +12,7 @@
 
 /* ---- reading ---- */
 
-/* A gather of known integers by known indices is known: it may be part of a shape. */
+/* A gather of known integers by known indices is known, because it may be part of a shape. */
 static void gather_known_ints(struct rp_lower *l, const struct rp_lower_value *table,
                               const struct rp_lower_value *rows, struct rp_lower_value *out)
 {
@@ -28,8 +28,8 @@ static void gather_known_ints(struct rp_lower *l, const struct rp_lower_value *t
     out->nints = ints ? rows->nints : 0;
 }
 
-/* Rows of the first operand along an axis, by an array of indices; the first dimensions of both may
-   be batches. */
+/* Gathers rows of the first operand along an axis by an array of indices; the first dimensions of
+   both may be batches. */
 RP_LOWER(gather)
 {
     const struct rp_lower_value *table = &in[0], *rows = &in[1];
@@ -85,8 +85,10 @@ RP_LOWER(gather)
 
 /* A table indexed by vectors, which are the last dimension of an array of indices. */
 struct vectors {
-    size_t length, outer; /* of a vector; dimensions of the array of them */
-    int64_t first[RP_TF_RANK], windows[RP_TF_RANK]; /* 0, 1 ...; places of the rest in the result */
+    size_t length,
+        outer; /* the length of a vector, and the number of dimensions of the array of vectors */
+    int64_t first[RP_TF_RANK],
+        windows[RP_TF_RANK]; /* 0, 1 ..., and the places of the other dimensions in the result */
     size_t nwindows;
 };
 
@@ -131,7 +133,7 @@ RP_LOWER(gather_nd)
     return RP_OK;
 }
 
-/* The value `on` where the position along a new axis is the index, else `off`. */
+/* The result is `on` if the position along a new axis is the index, otherwise `off`. */
 RP_LOWER(one_hot)
 {
     int64_t given = rp_lower_attr_int(node, "axis", -1), dims[RP_TF_RANK], map[RP_TF_RANK];
@@ -158,7 +160,7 @@ RP_LOWER(one_hot)
 
 /* ---- writing ---- */
 
-/* Without an opcode, updates replace elements. */
+/* Adds a scatter; without an opcode, updates replace elements. */
 static void add_scatter(struct rp_lower *l, enum rp_opcode opcode,
                         const struct rp_lower_value *table, const struct rp_lower_value *indices,
                         const struct rp_lower_value *updates, const struct vectors *v,
@@ -213,7 +215,7 @@ RP_LOWER(scatter_nd)
     return RP_OK;
 }
 
-/* What the result of no rows is, by TensorFlow. */
+/* Returns the result for no rows as TensorFlow defines it. */
 static bool neutral_of(enum rp_opcode opcode, unsigned elem, double *out)
 {
     double top = elem == RP_ELEM_F32   ? FLT_MAX
@@ -229,7 +231,7 @@ static bool neutral_of(enum rp_opcode opcode, unsigned elem, double *out)
     return !isnan(*out);
 }
 
-/* The number of segments: given, or one more than the last of sorted ones. */
+/* Finds the number of segments: given, or one more than the last of sorted ones. */
 static enum rp_code segments_of(struct rp_lower *l, const struct rp_lower_node *node,
                                 const struct rp_lower_value *in, int64_t *out)
 {
@@ -241,7 +243,7 @@ static enum rp_code segments_of(struct rp_lower *l, const struct rp_lower_node *
     return *out < 0 ? rp_lower_misfit(l, node, "the segments do not match the input") : RP_OK;
 }
 
-/* The sum, product, maximum or minimum of the rows of each segment. */
+/* Computes the sum, product, maximum or minimum of the rows of each segment. */
 RP_LOWER(segment)
 {
     int64_t dims[RP_TF_RANK], with_one[RP_TF_RANK];

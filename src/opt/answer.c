@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plan of a recorded run. Its moves stand in the order of their gain, beginning with the first
- * opportunity (sim/opportunities.h). The gain of a move is what a step loses when it is made after
- * those before it, so gains add up; its interval is how that differs where what is not known is
- * different (rp_worlds_steps), widened by how far steps differ. What may bring nothing is left out.
+ * Makes the plan of a recorded run. Its moves are in the order of their gain, beginning with the
+ * first opportunity (sim/opportunities.h). The gain of a move is how much shorter a step becomes
+ * when it is made after those before it, so gains add up; its interval covers assumptions that may
+ * be wrong (rp_worlds_steps), widened by how far steps differ. Moves that may gain nothing are left
+ * out.
  */
 #include "opt/memory.h"
 
@@ -43,7 +44,7 @@ static void set_gain(const struct answer_ctx *a, struct rp_opt_move *m, const in
     m->sure = (m->gain_low_ns > 0 && !rp_worlds_distrust(&a->x)) || m->family == RP_OPT_MEMORY;
 }
 
-/* The text of the plan with a move; a list of buckets takes the place of the one size. */
+/* Returns the text of the plan with a move; a list of buckets replaces the single size. */
 static const char *text_with(const struct answer_ctx *a, const struct rp_opt_move *m)
 {
     const char *text = "";
@@ -55,8 +56,8 @@ static const char *text_with(const struct answer_ctx *a, const struct rp_opt_mov
     return rp_arena_textf(a->arena, "%s%s%s", text, *text ? "+" : "", m->what_if);
 }
 
-/* Whether a move that shortens steps belongs into the plan: not where it may bring nothing, and the
-   first only as an opportunity, unless moves of its family were asked for. */
+/* Whether a move that shortens steps belongs in the plan: not if it may gain nothing, and the first
+   one only as an opportunity, unless moves of its family were asked for. */
 static bool is_worth_it(const struct answer_ctx *a, const struct rp_opt_move *m)
 {
     double least = a->limits->named || a->plan.nmoves ? RP_OPT_LEAST_GAIN : RP_OPPORTUNITY_LEAST;
@@ -81,7 +82,7 @@ static unsigned framework_of(const struct answer_ctx *a)
                                           : rp_opt_framework(a->plan.source);
 }
 
-/* Simulates the plan with a move, and adds it where it is worth it. */
+/* Simulates the plan with a move, and adds it if it is worth it. */
 static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move *move, bool *added,
                              struct rp_err *err)
 {
@@ -104,7 +105,7 @@ static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move *move, boo
     return rp_arena_check(a->arena, "searching", err);
 }
 
-/* A change that the search chose. */
+/* A change that the search has chosen. */
 struct candidate {
     struct rp_opt_move m;
     struct rp_change *change; /* NULL: of the buckets */
@@ -157,7 +158,7 @@ static size_t list_candidates(struct answer_ctx *a, struct candidate *out)
     return n;
 }
 
-/* The next move is the one with the largest gain; SIZE_MAX: none is left. */
+/* Finds the move with the largest gain; SIZE_MAX if none is left. */
 static enum rp_code next_move(struct answer_ctx *a, const struct candidate *list, size_t n,
                               size_t *out, struct rp_err *err)
 {
@@ -179,7 +180,7 @@ static enum rp_code next_move(struct answer_ctx *a, const struct candidate *list
     return rp_arena_check(a->arena, "searching", err);
 }
 
-/* What is not worth it is no longer part of the plan. */
+/* Removes moves that are no longer worth it. */
 static void leave_out(struct answer_ctx *a, const struct candidate *c)
 {
     const char *doubt = c->m.sure              ? NULL
@@ -227,13 +228,13 @@ static bool is_cast(const struct answer_ctx *a, const char *op)
     return false;
 }
 
-/* Of what is left where it is in 16 bits. */
+/* Returns the memory that is freed, of what is left if it is in 16 bits. */
 static int64_t freed_by(const struct answer_ctx *a, const struct rp_opt_kept *k)
 {
     return (k->bytes - k->largest_bytes) / (is_cast(a, k->op) ? 2 : 1);
 }
 
-/* The operator that frees memory at the least cost for a byte; SIZE_MAX: none is left. */
+/* Finds the operator that frees memory at the least cost per byte; SIZE_MAX if none is left. */
 static enum rp_code next_again(struct answer_ctx *a, const bool *made, size_t *out,
                                struct rp_err *err)
 {
@@ -311,7 +312,7 @@ static enum rp_code list_regions(struct answer_ctx *a, const char *text, struct 
     return RP_OK;
 }
 
-/* What made the recording, by the names in it. */
+/* Finds by the names in the recording which program made it. */
 static enum rp_opt_source find_source(const struct rp_sim_run *run)
 {
     static const struct {
@@ -409,7 +410,7 @@ static bool is_chosen(const struct rp_changes *tries, const struct rp_whatif *ro
     return false;
 }
 
-/* A reason without the name that stands before it. */
+/* Returns a reason without the name before it. */
 static const char *reason_of(const char *name, const char *reason)
 {
     size_t n = strlen(name);
@@ -419,7 +420,7 @@ static const char *reason_of(const char *name, const char *reason)
     return !strncmp(reason, name, n) && !strncmp(reason + n, ": ", 2) ? reason + n + 2 : reason;
 }
 
-/* The best text of a what-if that is not in the plan, or the reason why it has none. */
+/* Adds the best text of a what-if that is not in the plan, or the reason why it has none. */
 static void add_tried_whatif(const struct rp_changes *tries, size_t first, size_t end,
                              int64_t step_ns, bool has_plan, struct rp_opt_answer *out)
 {
@@ -455,7 +456,7 @@ enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns, 
 
     out->tried = RP_ARENA_NEW(arena, struct rp_opt_tried_row, tries->n + 4);
     RP_TRY(rp_arena_check(arena, "searching", err));
-    for (int last = 0; last < 2; last++) /* what does not apply comes last */
+    for (int last = 0; last < 2; last++) /* what-ifs that do not apply come last */
         for (i = 0; i < tries->n; i = end) {
             for (end = i; end < tries->n && tries->at[end].row == tries->at[i].row;)
                 end++;
@@ -478,7 +479,8 @@ static void add_tried_buckets(struct answer_ctx *a)
 
 /* ------------------------------------------------------------------ the whole */
 
-/* The plan once more, from nothing: another run of the model, without what the search kept. */
+/* Simulates the plan once more from nothing: another run of the model, without what the search
+   kept. */
 static enum rp_code check_plan(struct answer_ctx *a, const struct rp_opt_parts *parts,
                                struct rp_err *err)
 {
@@ -503,7 +505,8 @@ static void set_interval(struct answer_ctx *a)
     }
     a->plan.best_low_ns = rp_sim_scaled(low, 1 / more);
     a->plan.best_high_ns = rp_sim_scaled(high, more);
-    if (a->plan.best_low_ns == a->plan.best_high_ns) /* one without any width says nothing */
+    if (a->plan.best_low_ns ==
+        a->plan.best_high_ns) /* an interval without any width tells nothing */
         a->plan.best_low_ns = a->plan.best_high_ns = RP_ABSENT_I64;
 }
 
@@ -600,7 +603,7 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
                 "transport are not known separately: the gain of other buckets is uncertain");
 }
 
-/* "a, b (2) and c": moves of one name once. */
+/* Lists moves of one name once: "a, b (2) and c". */
 static const char *list_moves(struct rp_arena *arena, const struct rp_opt_answer *out)
 {
     const char *list = "", *before = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row of `optimize`: the fields of its answer, and its options. */
+/* The row of `optimize`: the fields of its answer and its options. */
 #include "base/clock.h"
 #include "dataset/bulk.h"
 #include "dataset/question.h"
@@ -104,7 +104,7 @@ static const struct rp_rank_bulk optimize_bulk = {.events_most = RP_SIM_EVENTS_M
                                                   .has = rp_sim_part_has_bulk,
                                                   .drop = rp_sim_part_drop};
 
-/* Keeps the parts that differ; weights: how many ranks have each. */
+/* Keeps the parts that differ; weights tells how many ranks have each. */
 static size_t weigh_different(const struct rp_opt_parts *p, uint32_t *same_as, uint32_t *weights)
 {
     size_t kept = rp_sim_keep_different(p->parts, p->given, same_as);
@@ -114,7 +114,7 @@ static size_t weigh_different(const struct rp_opt_parts *p, uint32_t *same_as, u
     return kept;
 }
 
-/* The search needs the context, which joins do not get: it comes afterwards. */
+/* The search needs the context, which joins do not get, so it comes afterwards. */
 static enum rp_code optimize_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                                   struct rp_result *result, struct rp_err *err)
 {
@@ -172,7 +172,7 @@ static enum rp_code read_limits(struct rp_ctx *ctx, const struct rp_settings *se
     return rp_opt_families(rp_settings_text(settings, "moves"), &out->families, err);
 }
 
-/* A job whose groups of tensors cannot be searched: what else can be changed. */
+/* For a job whose groups of tensors cannot be searched, finds what else can be changed. */
 static enum rp_code optimize_plainly(const struct rp_job *job, const char *why,
                                      struct rp_opt_limits *limits, struct rp_result *result,
                                      struct rp_err *err)
@@ -245,7 +245,8 @@ static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *da
     struct rp_opt_limits limits = {.workspace = &workspace};
     enum rp_code code;
 
-    RP_TRY(read_limits(ctx, settings, &limits, err)); /* before anything is read */
+    RP_TRY(
+        read_limits(ctx, settings, &limits, err)); /* limits are checked before anything is read */
     RP_TRY(rp_opt_exports_check(export, err));
     code = rp_opt_workspace_open(&workspace, rp_settings_text(settings, "workspace"),
                                  rp_settings_flag(settings, "resume"), err);
@@ -261,7 +262,7 @@ static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *da
     return rp_opt_exports_write(&root->exports, export, err);
 }
 
-/* The page says what the answer rests on. */
+/* The page tells what the answer rests on. */
 static enum rp_code optimize_write(const struct rp_settings *settings, struct rp_result *result,
                                    struct rp_err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients as a chain (bucket_model.h). O(steps) a group. */
+/* Treats gradients as a chain (bucket_model.h). O(steps) per group. */
 #include "opt/bucket_model.h"
 
 #include <math.h>
@@ -63,7 +63,7 @@ static double bucket_ready(const void *user, size_t tensor)
 
 /* ------------------------------------------------------------------ making it */
 
-/* The gradients of the first step that has any. */
+/* Counts the gradients of the first step that has any. */
 static enum rp_code count_gradients(struct rp_opt_bucket_model *m, const struct rp_sim_part *p,
                                     struct rp_err *err)
 {
@@ -92,7 +92,8 @@ static int64_t end_of(const struct rp_sim_result *r, uint32_t first,
     return end;
 }
 
-/* Of gradients [low, low + n) of all ranks; a gradient is not ready before those before it. */
+/* Adds gradients [low, low + n) of all ranks; a gradient is not ready before those that precede
+   it. */
 static void add_step(struct rp_opt_bucket_model *m, const struct rp_worlds *x,
                      const struct rp_sim_result *r, size_t low)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The buckets of DistributedDataParallel. The model of bucket_model.h orders all sizes; the best of
- * them, and sizes around them, are simulated. Among those that are nearly as short as the shortest
- * the one is taken that is shortest where the transport is not as it was fitted, and of equals the
+ * them, and sizes around them, are simulated. Among those that are nearly as short as the shortest,
+ * the one is taken that is shortest if the transport differs from the fit, and of equals the
  * largest. Buckets of different sizes are searched with the same model, and simulated.
  */
 #include "opt/bucket_model.h"
@@ -38,12 +38,12 @@ struct bucket_search {
 
 /* ------------------------------------------------------------------ sizes */
 
-/* As people write them; PyTorch's default is the first. */
+/* The sizes that people write; the first is PyTorch's default. */
 static const double listed_sizes[] = {25, 0.1, 0.2, 0.3, 0.5, 0.75, 1,   1.5, 2,   2.5, 3,
                                       4,  5,   6,   8,   10,  12,   15,  20,  30,  40,  50,
                                       60, 80,  100, 120, 150, 200,  300, 400, 600, 800, 1000};
 
-/* Sizes with different buckets; of sizes with the same ones the largest. */
+/* Lists sizes with different buckets; of sizes with the same ones only the largest. */
 static enum rp_code list_sizes(struct bucket_search *s)
 {
     uint8_t *seen = calloc(SIZES_MOST, s->model.n + 1);
@@ -74,7 +74,7 @@ static const char *size_text(struct bucket_search *s, const struct size *size)
     return rp_arena_textf(s->arena, "bucket=%gMB", size->mb);
 }
 
-/* Those that may be best. */
+/* Simulates the sizes that may be best. */
 static enum rp_code simulate_sizes(struct bucket_search *s)
 {
     double least = INFINITY;
@@ -106,7 +106,7 @@ static enum rp_code find_worst(struct bucket_search *s, struct size *size)
     return RP_OK;
 }
 
-/* Of the sizes that are about as good as the best the safest, and of those the largest. */
+/* Chooses the safest of the sizes that are about as good as the best, and of those the largest. */
 static enum rp_code choose_size(struct bucket_search *s, struct size *out)
 {
     int64_t least = INT64_MAX, safest = INT64_MAX;
@@ -143,7 +143,7 @@ static const char *list_text(struct bucket_search *s, const uint8_t *ends)
     return strchr(text, ',') ? text : rp_arena_textf(s->arena, "%s,", text);
 }
 
-/* Buckets of any sizes, where they beat those of one size. */
+/* Searches buckets of any sizes, which are used if they beat those of one size. */
 static enum rp_code search_list(struct bucket_search *s, const struct size *best,
                                 struct rp_opt_buckets *out)
 {

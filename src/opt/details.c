@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the moves of a plan concern: which chains of kernels become one, and which operators change
- * their number format. Counts and times are those of the first rank, a step.
+ * Finds the details of a plan's moves: which chains of kernels become one, and which operators
+ * change their number format. Counts and times are those of the first rank, per step.
  */
 #include "base/hash.h"
 #include "base/order.h"
@@ -38,7 +38,7 @@ struct chain {
 
 typedef RP_VEC(struct chain) chain_vec;
 
-/* As the what-if `fuse` chooses them. */
+/* Whether it is a link of a chain, as the what-if `fuse` decides. */
 static bool is_link(const struct rp_sim_run *run, uint32_t i)
 {
     return rp_sim_is_kernel(run, i) && rp_sim_kernel_traits(run, i) & RP_KERNEL_POINTWISE;
@@ -128,7 +128,7 @@ enum rp_code rp_opt_list_clusters(const struct rp_worlds *x, struct rp_arena *ar
 /* ------------------------------------------------------------------ casts */
 
 struct cast {
-    uint32_t name; /* of the operator, else of the kernel */
+    uint32_t name; /* the name of the operator or, without one, of the kernel */
     bool kernel;
     int64_t count, now_ns, then_ns;
 };
@@ -138,9 +138,9 @@ typedef RP_VEC(struct cast) cast_vec;
 RP_ORDER(by_gain, struct cast, RP_COMPARE(b->now_ns - b->then_ns, a->now_ns - a->then_ns),
          RP_UP(name))
 
-/* Compares durations with and without the change. Only products: what comes after them follows
-   their format, and autocast leaves losses, normalizations and sums in 32 bits for their accuracy.
- */
+/* Compares durations with and without the change. Only products count: operators after them follow
+   their format, and autocast leaves losses, normalizations and sums in 32 bits for their
+   accuracy. */
 static enum rp_code find_casts(struct rp_worlds *x, const int64_t *before, cast_vec *list,
                                struct rp_map *seen, struct rp_err *err)
 {
@@ -160,7 +160,7 @@ static enum rp_code find_casts(struct rp_worlds *x, const int64_t *before, cast_
             RP_TRY(rp_map_put(seen, (uint64_t)name << 1 | !op, at, err));
             RP_TRY(rp_vec_push(list, ((struct cast){.name = name, .kernel = !op}), err));
         }
-        if (!list->at) /* cannot be: it was pushed */
+        if (!list->at) /* cannot happen: it was pushed */
             continue;
         list->at[at].count++;
         list->at[at].now_ns = rp_ns_sum(list->at[at].now_ns, before[i]);
@@ -174,12 +174,13 @@ static void fill_casts(const struct rp_worlds *x, const cast_vec *list, const ch
 {
     double steps = steps_of(&x->run);
 
-    if (!plan->casts) /* else of a move before this one */
+    if (!plan->casts) /* the change belongs to an earlier move */
         plan->casts = RP_ARENA_NEW(arena, struct rp_opt_cast, LISTED_MOST + 1);
     for (size_t i = 0; plan->casts && i < list->n && plan->ncasts < LISTED_MOST; i++) {
         const struct cast *c = &list->at[i];
 
-        /* The name of a kernel is no operator's; cuDNN's kernels of batch norms are no products. */
+        /* The name of a kernel is not that of an operator, and cuDNN's kernels of batch norms are
+           not products. */
         if (c->then_ns >= c->now_ns || c->kernel || strstr(x->run.graph->names.at[c->name], "norm"))
             continue;
         plan->casts[plan->ncasts++] =

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What bounds a search: the plan is the best that was tried, and the answer says how many were. */
+/* Limits of a search: the plan is the best that was tried, and the answer says how many were. */
 #define FEW_TENSORS 12
 RP_LIMIT(FEW_TENSORS, "tensors", "all plans of so few are tried, 2^(n - 1)");
 #define MOVES_BY 200
@@ -84,7 +84,7 @@ static size_t count_groups(const uint8_t *ends, size_t n)
     return count;
 }
 
-/* Shorter, or as short with fewer groups. */
+/* Whether it is shorter, or as short with fewer groups. */
 static bool is_better(const struct rp_opt_chain *c, double ns, const uint8_t *ends, double than_ns,
                       const uint8_t *than)
 {
@@ -118,7 +118,7 @@ static size_t try_all(const struct rp_opt_chain *c, void *state, uint8_t *best, 
 
 struct walk {
     char *states;  /* by number of tensors sent: the best way so far */
-    size_t *from;  /* where its last group begins */
+    size_t *from;  /* the begin of its last group */
     double *there; /* when they are there */
 };
 
@@ -143,7 +143,7 @@ static size_t walk_from(const struct rp_opt_chain *c, struct walk *w, size_t fir
             w->from[end] = first;
         }
         if (end < c->n && there < c->ready_ns(c->user, end))
-            break; /* it would only wait for the next tensor */
+            break; /* the group would only wait for the next tensor */
     }
     return tried;
 }
@@ -190,7 +190,7 @@ static double next_part(uint64_t *x)
     return (double)(next_random(x) >> 11) / 9007199254740992.0;
 }
 
-/* Joins or parts two groups, or moves the end of one. */
+/* Joins or splits two groups, or moves the end of one. */
 static void change(uint8_t *ends, size_t n, uint64_t *random)
 {
     size_t i = (size_t)(next_random(random) % (n - 1)), k;
@@ -219,7 +219,7 @@ static bool is_over(struct groups_ctx *g)
     return over;
 }
 
-/* For the trajectory: about so many plans were tried by all chains. */
+/* Adds to the trajectory; all chains together have tried about so many plans. */
 static void note_better(struct groups_ctx *g, double ns, size_t moves)
 {
     pthread_mutex_lock(&g->lock);
@@ -281,7 +281,7 @@ static enum rp_code chain_job(void *user, size_t i, struct rp_err *err)
     return code;
 }
 
-/* Chains begin at what is known to be good, and at the extremes. */
+/* Starts chains at plans that are known to be good, and at the extremes. */
 static void place_chains(struct groups_ctx *g, const uint8_t *best, const uint8_t *recorded)
 {
     const char *resumed =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plan of a job (dPRO directory): its groups of tensors are searched on the model of
+ * Makes the plan of a job (dPRO directory): its groups of tensors are searched on the model of
  * job_model.c; then the recorded groups and those of the plan are simulated message by message, and
  * what-ifs are searched on top.
  */
@@ -25,7 +25,7 @@ struct job_ctx {
     struct rp_opt_answer *out;
     struct rp_arena *arena;
     uint8_t *ends, *recorded;
-    double doubt; /* relative: how far steps differ, and the model from the recording */
+    double doubt; /* relative: how much steps differ, and the model from the recording */
     size_t tried;
 };
 
@@ -77,7 +77,7 @@ static enum rp_code list_tensors(struct job_ctx *a, struct rp_err *err)
 
 /* ------------------------------------------------------------------ simulating it */
 
-/* factor: of what fused operators take; 0: none are fused. */
+/* factor: the time of fused operators relative to their sum; 0 if none are fused. */
 static enum rp_code make_job_plan(struct job_ctx *a, const struct rp_opt_group *groups, size_t n,
                                   double factor, struct rp_job_plan *out, struct rp_err *err)
 {
@@ -119,7 +119,7 @@ static enum rp_code part_step(const struct rp_sim_part *part, int64_t *out, stru
     return code;
 }
 
-/* From nothing, message by message. */
+/* Simulates from nothing, message by message. */
 static enum rp_code groups_step(struct job_ctx *a, const struct rp_opt_group *groups, size_t n,
                                 double factor, int64_t *out, struct rp_err *err)
 {
@@ -203,7 +203,7 @@ static enum rp_code list_clusters(struct job_ctx *a, struct rp_err *err)
     return RP_OK;
 }
 
-/* Operators that become one, on the recorded groups. */
+/* Searches operators to fuse, with the recorded groups. */
 static enum rp_code fuse_ops(struct job_ctx *a, struct rp_err *err)
 {
     struct rp_opt_plan *p = &a->plan;
@@ -242,7 +242,8 @@ static enum rp_code fuse_ops(struct job_ctx *a, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the search */
 
-/* The best groups, with the tensors of a cluster of operators together (the third theorem). */
+/* Searches the best groups, keeping the tensors of a cluster of operators together (the third
+   theorem). */
 static enum rp_code group_tensors(struct job_ctx *a, struct rp_err *err)
 {
     struct rp_opt_plan *p = &a->plan;
@@ -292,7 +293,7 @@ static enum rp_code prepare(struct job_ctx *a, struct rp_err *err)
     return RP_OK;
 }
 
-/* Other changes, on top. */
+/* Searches other changes on top. */
 static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
 {
     struct rp_sim_part part = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a step of a job takes with other groups of tensors, group by group, without simulating the
- * messages: how long a ring takes is a table over its size, which the messages were simulated for
- * once (job/costs.h). The begin of the step is taken at several points of the cycle in which ranks
- * wake. O(ranks * points) a group.
+ * Computes the time of a step of a job with other groups of tensors, group by group, without
+ * simulating the messages: the time of a ring comes from a table over its size, for which the
+ * messages were simulated once (job/costs.h). The begin of the step is taken at several points of
+ * the cycle in which ranks wake. O(ranks * points) a group.
  */
 #include "opt/job_model.h"
 
@@ -22,12 +22,12 @@ RP_LIMIT(LOOPS_LISTED, "loops", "before and behind which a ring is simulated, to
 struct rp_opt_job_rank {
     double *ready_ns;  /* by tensor in order */
     double *update_ns; /* by tensor in order: updates of those before it */
-    double last_ns;    /* when the last operator that is no update ends, and the gap after it */
+    double last_ns;    /* when the last operator that is not an update ends, and the gap after it */
     double final_ns;   /* updates that need all tensors */
 };
 
-/* Of a point of the cycle: when the last group was agreed; then by rank when its lane is free, and
-   when its updates are done. */
+/* Returns the state of a point of the cycle: when the last group was agreed; then by rank when its
+   lane is free, and when its updates are done. */
 static double *state_of(const struct rp_opt_job_model *m, void *state, size_t phase)
 {
     return (double *)state + phase * (1 + 2 * m->nranks);
@@ -45,7 +45,8 @@ static enum rp_code add_size(struct rp_opt_job_model *m, double bytes, struct rp
 
 RP_ORDER(by_size, double, RP_COMPARE(*a, *b))
 
-/* Between the smallest tensor and all of them, and on both sides of where another loop begins. */
+/* Covers sizes between the smallest tensor and all of them, and both sides of each size at which
+   another loop begins. */
 static enum rp_code make_table(struct rp_opt_job_model *m, struct rp_err *err)
 {
     double sizes[RING_SIZES + 2 * LOOPS_LISTED], least = INFINITY, all = m->sum[m->n];
@@ -171,7 +172,8 @@ struct order {
     int64_t id;
 };
 
-/* By readiness on the slowest rank; of equals the larger id, as gradients come from the back. */
+/* Orders by readiness on the slowest rank; of equals the larger id comes first, as gradients come
+   from the back. */
 RP_ORDER(by_ready, struct order, RP_UP(ready_ns), RP_DOWN(id))
 
 static enum rp_code order_tensors(struct rp_opt_job_model *m, const double *ready,
@@ -192,7 +194,7 @@ static enum rp_code order_tensors(struct rp_opt_job_model *m, const double *read
     qsort(list, n, sizeof *list, by_ready);
     for (i = 0; m->tensors && m->sum && m->latest_ns && i < n; i++) {
         if (rp_map_get(&m->means.group_of, (uint64_t)list[i].id) == RP_MAP_NONE)
-            continue; /* not sent in the recording */
+            continue; /* it was not sent in the recording */
         m->tensors[m->n] = list[i].tensor;
         m->latest_ns[m->n] = list[i].ready_ns;
         m->sum[m->n + 1] = m->sum[m->n] + (double)m->job->tensors.at[list[i].tensor].bytes;
@@ -202,7 +204,7 @@ static enum rp_code order_tensors(struct rp_opt_job_model *m, const double *read
     return rp_arena_check(&m->arena, "searching", err);
 }
 
-/* Which updates need which tensor. */
+/* Finds which updates need which tensor. */
 static enum rp_code find_updates(struct rp_opt_job_model *m, size_t rank, const uint32_t *place,
                                  struct rp_err *err)
 {
@@ -264,8 +266,8 @@ static enum rp_code make_rank(struct rp_opt_job_model *m, size_t rank, const dou
     return find_updates(m, rank, place, err);
 }
 
-/* When a group that ends with a tensor is agreed on, by point of the cycle. Groups are sent in
-   order, so what is ready later than its successors delays them too. */
+/* Computes when a group that ends with a tensor is agreed on, by point of the cycle. Groups are
+   sent in order, so a gradient that is ready later than its successors delays them, too. */
 static enum rp_code make_agreements(struct rp_opt_job_model *m, struct rp_err *err)
 {
     m->agreed_ns = RP_ARENA_NEW(&m->arena, double, m->n * m->nphases + 1);

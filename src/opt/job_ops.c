@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which operators of a job are fused (job_ops.h). Linear in operators and edges. */
+/* Decides which operators of a job are fused (job_ops.h). Linear in operators and edges. */
 #include "opt/job_ops.h"
 
 #include "io/lines.h"
@@ -29,7 +29,8 @@ static bool is_elementwise(const char *type, size_t len)
     return false;
 }
 
-/* "net/relu/Relu_1": the last word without its number, where types were not recorded. */
+/* Takes the type from a name, "net/relu/Relu_1", if types were not recorded: its last word without
+   the number. */
 static bool name_is_elementwise(const char *name)
 {
     const char *leaf = strrchr(name, '/');
@@ -45,16 +46,16 @@ static bool name_is_elementwise(const char *name)
 }
 
 struct names {
-    struct rp_map set; /* hash of a name -> number */
+    struct rp_map set; /* from hash of a name to number */
     size_t unknown;
     const struct rp_map *known; /* operators of the job */
     bool numbered;              /* the second word is a cluster */
     uint32_t next;
-    struct rp_map ids; /* hash of the word -> cluster */
-    bool done;         /* what follows is not about operators */
+    struct rp_map ids; /* from hash of the word to cluster */
+    bool done;         /* the rest of the file is not about operators */
 };
 
-/* "<op> <number>"; after a line "unsafe_resource_deps_" follow pairs of numbers. */
+/* Reads "<op> <number>"; after a line "unsafe_resource_deps_" there are only pairs of numbers. */
 static enum rp_code name_line(void *user, const char *path, size_t number, const char *line,
                               size_t n, struct rp_err *err)
 {
@@ -102,9 +103,10 @@ static enum rp_code index_ops(const struct rp_opt_job_model *m, struct rp_map *o
 
 struct walk_ctx {
     const struct rp_opt_job_model *m;
-    struct rp_map types; /* hash of an operator -> 1: element-wise, 2: not */
-    struct rp_map sends; /* hash of an operator -> tensor that it makes, by place in the model */
-    struct names names;  /* the candidates of a file */
+    struct rp_map types; /* from hash of an operator to 1 if it is element-wise, otherwise 2 */
+    struct rp_map
+        sends; /* from hash of an operator to the tensor that it makes, by place in the model */
+    struct names names; /* the candidates in a file */
     bool has_names;
     struct rp_arena *arena;
     struct rp_opt_job_ops *out;
@@ -131,7 +133,7 @@ static double fused_ns(double longest_ns, double sum_ns)
     return fused < sum_ns ? fused : sum_ns;
 }
 
-/* How long the gradient that an operator makes is on its way; 0: it makes none. */
+/* Returns how long the gradient that an operator makes takes to be sent; 0 if it makes none. */
 static double sends_ns(const struct walk_ctx *w, const struct rp_mean_op *op)
 {
     const struct rp_opt_job_model *m = w->m;
@@ -222,7 +224,7 @@ static enum rp_code index_types(struct walk_ctx *w, struct rp_err *err)
     return RP_OK;
 }
 
-/* Which operator makes which tensor of the model. */
+/* Finds which operator makes which tensor of the model. */
 static enum rp_code index_sends(const struct rp_opt_job_model *m, struct rp_map *out,
                                 struct rp_err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which moves are searched, and when the search ends. */
+/* Decides which moves are searched, and when the search ends. */
 #include "opt/optimize.h"
 
 #include "base/clock.h"
@@ -79,7 +79,7 @@ bool rp_opt_out_of_time(struct rp_opt_limits *limits)
     return limits->stopped != RP_OPT_CONVERGED;
 }
 
-/* Whoever watches has been told how much of the budget is used up, and asked to stop. */
+/* Reports how much of the budget is used up; whoever watches may ask to stop. */
 static bool is_interrupted(const struct rp_opt_limits *limits)
 {
     const struct rp_ctx *ctx = limits->ctx;

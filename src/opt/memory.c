@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank's memory holds at its peak, from the allocations that were recorded. */
+/* Finds what is in a rank's memory at its peak, from the recorded allocations. */
 #include "opt/memory.h"
 
 #include "base/decides.h"
@@ -27,7 +27,7 @@ const struct rp_type rp_opt_part_type = {"opt_part", sizeof(struct rp_opt_part),
 
 RP_ORDER(by_bytes, struct rp_opt_kept, RP_DOWN(bytes), strcmp(a->op, b->op))
 
-/* The device with the largest peak; *at: the entry after which it is. */
+/* Finds the device with the largest peak; *at is the entry after which it occurs. */
 static const struct rp_memory_log *find_peak(const struct rp_memory_logs *logs, uint32_t *at,
                                              int64_t *peak)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Memory of a rank at its peak, and which operators run again instead of keeping their results
- * until the backward pass. What an operator frees is what its results hold at the peak, but for the
- * largest, which is there again when it is used.
+ * Finds the peak memory of a rank, and the operators that could run again instead of keeping their
+ * results until the backward pass. An operator frees the bytes of its results at the peak, except
+ * for the largest result, which must be there again when it is used.
  */
 #include "opt/optimize.h"
 
@@ -14,8 +14,8 @@ struct rp_opt_kept { /* results that wait for the backward pass at the peak */
 
 /* The part of a rank. */
 struct rp_opt_part {
-    struct rp_sim_part sim; /* the first member: rp_sim_rank_model fills it */
-    int64_t peak_bytes;     /* RP_ABSENT_I64: not recorded */
+    struct rp_sim_part sim; /* must be the first member: rp_sim_rank_model fills it */
+    int64_t peak_bytes;     /* RP_ABSENT_I64 if not recorded */
     size_t nkept;
     struct rp_opt_kept *kept; /* the most first */
 };

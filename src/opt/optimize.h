@@ -45,61 +45,62 @@ struct rp_opt_part; /* memory.h */
 
 struct rp_opt_limits {
     unsigned families; /* bits of enum rp_opt_family */
-    bool named;        /* by the user: moves whose gain is not sure are in the plan, too */
+    bool named; /* the user named them: moves whose gain is not certain are in the plan, too */
     int64_t budget_ns;
-    int64_t until_ns; /* of the monotonic clock; INT64_MAX: no limit */
+    int64_t until_ns; /* on the monotonic clock; INT64_MAX for no limit */
     uint64_t seed;
     int64_t memory_bytes; /* budget; 0: none */
-    struct rp_ctx *ctx;   /* is told about progress, and may ask to stop; or NULL */
+    struct rp_ctx *ctx;   /* it is told about progress and may ask to stop; or NULL */
     enum rp_opt_stop stopped;
-    struct rp_opt_workspace *workspace; /* where better plans are noted, and resumed; or NULL */
-    const struct rp_worlds *run;        /* the search goes on, whatever the time, until it has */
-    size_t certain;                     /* simulated so many plans */
+    struct rp_opt_workspace *workspace; /* where better plans are noted and resumed; or NULL */
+    const struct rp_worlds *run; /* the search continues, whatever the time, until it has … */
+    size_t certain;              /* … simulated this many plans */
 };
 
 extern const char *const rp_opt_family_names[RP_OPT_FAMILIES];
 
-/* "tensor,graphs" or "^memory": the first form names all, the second leaves out of all. */
+/* Parses "tensor,graphs" or "^memory": the first form names all families, the second one those that
+   are left out. */
 enum rp_code rp_opt_families(const char *text, unsigned *out, struct rp_err *err);
-/* The family of a name, or RP_OPT_FAMILIES. */
+/* Returns the family with a name, or RP_OPT_FAMILIES. */
 enum rp_opt_family rp_opt_family_of(const char *name);
 
-/* Whether to end the search with what there is; limits->stopped says why. In the thread that called
-   the library. */
+/* Whether to end the search with the plan so far; limits->stopped tells why. Only for the thread
+   that called the library. */
 bool rp_opt_over(struct rp_opt_limits *limits);
-/* The same in any thread: an interrupt is not asked for. */
+/* Does the same in any thread, without asking for an interrupt. */
 bool rp_opt_out_of_time(struct rp_opt_limits *limits);
 
 /* ------------------------------------------------------------------ buckets.c */
 
-/* How DistributedDataParallel should gather gradients. */
+/* How DistributedDataParallel should group gradients. */
 struct rp_opt_buckets {
-    const char *impossible; /* why they cannot be searched; or NULL */
+    const char *impossible; /* why they cannot be searched, or NULL */
     const char *text;       /* the what-if of the best size */
     double cap_mb;          /* that size; NaN: none */
-    bool better;            /* than the recorded buckets */
-    const char *doubt;      /* ... but why it is not sure to bring something; NULL: it is */
+    bool better;            /* better than the recorded buckets */
+    const char *doubt;      /* ... but why the gain is not certain; NULL if it is */
     int64_t alone_ns;       /* a step with it */
-    const char *list;       /* the what-if of buckets of different sizes that are better; NULL */
-    uint8_t *ends;          /* then: by gradient of a step, 1 where a bucket ends */
-    size_t tried;           /* plans, beside those that were simulated */
+    const char *list; /* the what-if of buckets of different sizes if these are better, or NULL */
+    uint8_t *ends;    /* if so: by gradient of a step, 1 if a bucket ends there */
+    size_t tried;     /* plans, besides those that were simulated */
 };
 
 enum rp_code rp_opt_search_buckets(struct rp_worlds *x, struct rp_opt_limits *limits,
                                    struct rp_arena *arena, struct rp_opt_buckets *out,
                                    struct rp_err *err);
-/* Gradients, and the buckets as they are recorded and as they are best, into the plan. */
+/* Puts gradients, and the recorded and the best buckets, into the plan. */
 enum rp_code rp_opt_list_buckets(const struct rp_worlds *x, const struct rp_opt_buckets *buckets,
                                  struct rp_arena *arena, struct rp_opt_plan *plan,
                                  struct rp_err *err);
 
 /* ------------------------------------------------------------------ whatifs.c */
 
-/* The changes among which a plan is searched, each alone. */
+/* Tries alone each of the changes from which a plan is made. */
 enum rp_code rp_opt_try_whatifs(struct rp_worlds *x, struct rp_opt_limits *limits,
                                 struct rp_arena *arena, struct rp_changes *out, struct rp_err *err);
-/* Chooses those that are best together, and with the what-ifs `before` ("": none); `first` (may be
-   NULL) is among them. */
+/* Chooses changes that are best together and with the what-ifs `before` ("" for none); `first` (may
+   be NULL) is among them. */
 enum rp_code rp_opt_combine_whatifs(struct rp_worlds *x, struct rp_opt_limits *limits,
                                     const char *before, const struct rp_opportunity *first,
                                     struct rp_arena *arena, struct rp_changes *tries,
@@ -107,10 +108,10 @@ enum rp_code rp_opt_combine_whatifs(struct rp_worlds *x, struct rp_opt_limits *l
 
 /* ------------------------------------------------------------------ details.c */
 
-/* The chains of element-wise kernels, the most worth first. */
+/* Lists the chains of element-wise kernels, those with the largest gain first. */
 enum rp_code rp_opt_list_clusters(const struct rp_worlds *x, struct rp_arena *arena,
                                   struct rp_opt_plan *plan, struct rp_err *err);
-/* The operators that a what-if makes shorter, the most first. */
+/* Lists the operators that a what-if makes shorter, those with the largest gain first. */
 enum rp_code rp_opt_list_casts(struct rp_worlds *x, const char *text, struct rp_arena *arena,
                                struct rp_opt_plan *plan, struct rp_err *err);
 
@@ -123,41 +124,42 @@ struct rp_opt_move_row {
     int64_t tries;
 };
 
-struct rp_opt_tried_row { /* what brought nothing, or cannot be */
+struct rp_opt_tried_row { /* a change that gains nothing or is impossible */
     const char *move, *family, *why;
     int64_t gain_ns;
 };
 
 struct rp_opt_answer {
     int64_t recorded_ns, baseline_ns, best_ns, best_low_ns, best_high_ns;
-    int64_t checked_ns; /* the plan simulated once more, from nothing */
+    int64_t checked_ns; /* the result of simulating the plan once more from nothing */
     double gain_ratio;
     int64_t peak_bytes, peak_then_bytes;
     const char *summary;
     size_t nmoves, ntried, nnotes, nhow;
     struct rp_opt_move_row *moves;
-    const char **how; /* screen: how to make each move */
+    const char **how; /* for the screen: how to make each move */
     struct rp_opt_tried_row *tried;
     int64_t evaluated; /* plans that were simulated or estimated */
     const char *stopped;
-    const char *ended; /* screen: the same, where it did not converge; or NULL */
+    const char *ended; /* for the screen: why the search ended if it did not converge, or NULL */
     struct rp_opt_exports exports;
     size_t nexported;
-    struct rp_opt_file *exported; /* its files, for the screen */
+    struct rp_opt_file *exported; /* the files of the plan, for the screen */
     const char **notes;
     struct rp_opt_parts *parts; /* not shown */
 };
 
-/* What is asked for, beside the limits. */
+/* What is asked, besides the limits. */
 struct rp_opt_parts {
     size_t n;
     const struct rp_sim_part **parts;
-    const struct rp_opt_part *largest; /* the rank with the largest peak of memory; NULL: unknown */
-    const uint32_t *weights;           /* NULL, or by part: how many equal ranks it stands for */
-    size_t given;                      /* ranks */
-    bool capture;                      /* launches were captured, not executed */
-    const char *no_tensors;    /* why groups of tensors cannot be searched; NULL: they may be */
-    enum rp_opt_source source; /* 0: by the names in the recording */
+    const struct rp_opt_part
+        *largest;              /* the rank with the largest peak of memory; NULL if not known */
+    const uint32_t *weights;   /* by part: how many equal ranks it represents; may be NULL */
+    size_t given;              /* ranks */
+    bool capture;              /* launches were captured, not executed */
+    const char *no_tensors;    /* why groups of tensors cannot be searched; NULL if they can */
+    enum rp_opt_source source; /* 0 if the names in the recording decide */
 };
 
 enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_limits *limits,
@@ -169,25 +171,26 @@ struct rp_job;
 struct rp_opt_job_asked {
     const char *candidates, *from;
 };
-/* The same of a job whose tensors were loaded (job_answer.c). */
+/* Does the same for a job whose tensors were loaded (job_answer.c). */
 enum rp_code rp_opt_answer_job(const struct rp_job *job, const struct rp_opt_job_asked *asked,
                                struct rp_opt_limits *limits, struct rp_arena *arena,
                                struct rp_opt_answer *out, struct rp_err *err);
 
-/* Adds the what-ifs that are not in the plan, and why; step_ns: without a change. */
+/* Adds the what-ifs that are not in the plan, with reasons; step_ns is the time without a
+   change. */
 enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns, bool has_plan,
                                struct rp_arena *arena, struct rp_opt_answer *out,
                                struct rp_err *err);
 
-/* enum rp_framework; of a dPRO directory that of the communication. */
+/* Returns an enum rp_framework; for a dPRO directory that of the communication. */
 unsigned rp_opt_framework(enum rp_opt_source source);
 
-/* Why the search ended, for JSON. */
+/* Returns why the search ended, for JSON. */
 const char *rp_opt_stop_name(enum rp_opt_stop stopped);
 
-/* The plan in a sentence, from the moves of the answer. */
+/* Describes the plan in a sentence, from the moves of the answer. */
 void rp_opt_summarise(struct rp_arena *arena, struct rp_opt_answer *out);
 
-/* Fills what the answer has of a plan. */
+/* Fills the fields of the answer that come from a plan. */
 enum rp_code rp_opt_answer_plan(const struct rp_opt_plan *plan, struct rp_arena *arena,
                                 struct rp_opt_answer *out, struct rp_err *err);

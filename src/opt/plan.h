@@ -2,8 +2,8 @@
 #pragma once
 /*
  * A plan: what to change in a training job, as the search found it. The question `optimize` prints
- * it, exporters (opt/export/) write it in the terms of frameworks. All of it is in the arena of the
- * result; texts are never NULL unless said so; lists may be empty.
+ * it, and exporters (opt/export/) write it as settings of frameworks. All of it is in the arena of
+ * the result; texts are not NULL unless a comment says so; lists may be empty.
  *
  *     moves      in the order in which they are applied; their gains add up to baseline - best
  *     groups     how gradients are sent, in order          (a move of RP_OPT_TENSOR changed it)
@@ -11,7 +11,7 @@
  *     regions    parts of a step that become CUDA graphs   (RP_OPT_GRAPHS)
  *     casts      operators and their new number format     (RP_OPT_PRECISION)
  *
- * groups describe the recording where no move changes them; the other lists are empty then.
+ * If no move changes them, groups describe the recording, and the other lists are empty.
  */
 #include "base/decides.h"
 
@@ -19,40 +19,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Families of moves, as '--moves' names them. */
+/* The families of moves, as '--moves' names them. */
 enum rp_opt_family {
-    RP_OPT_TENSOR,    /* groups and parts of gradients: buckets */
-    RP_OPT_FUSION,    /* operators: element-wise chains, the optimizer */
+    RP_OPT_TENSOR,    /* groups and parts of gradients, such as buckets */
+    RP_OPT_FUSION,    /* fused operators: element-wise chains, the optimizer */
     RP_OPT_GRAPHS,    /* regions launched as one CUDA graph */
     RP_OPT_PRECISION, /* operators in 16 bits */
     RP_OPT_MEMORY,    /* operators that run again instead of keeping their results */
-    RP_OPT_OVERLAP,   /* communication beside compute, host beside device, collective algorithm */
-    RP_OPT_BALANCE,   /* the work of one rank as that of the others */
+    RP_OPT_OVERLAP,   /* communication in parallel with compute, host with device, collective
+                         algorithm */
+    RP_OPT_BALANCE,   /* the work of one rank becomes like that of the others */
     RP_OPT_FAMILIES
 };
 
-/* What the recording is of: which exporters have something to say. */
+/* The origin of the recording, which decides which exporters apply. */
 enum rp_opt_source {
     RP_OPT_OTHER,
     RP_OPT_TORCH,      /* a trace of PyTorch */
     RP_OPT_JAX,        /* a trace of XLA */
     RP_OPT_TENSORFLOW, /* a trace of TensorFlow */
-    RP_OPT_HOROVOD,    /* a dPRO directory: TensorFlow (or MXNet) and Horovod */
+    RP_OPT_HOROVOD,    /* a dPRO directory: TensorFlow (or MXNet) with Horovod */
     RP_OPT_BYTEPS      /* ... and BytePS */
 };
 
 struct rp_opt_tensor {
-    int64_t id;       /* of Horovod and BytePS; else its place in the order of readiness */
-    const char *name; /* of the gradient; NULL: not recorded */
+    int64_t id; /* the id of Horovod and BytePS; otherwise its place in the order of readiness */
+    const char *name; /* the name of the gradient; NULL if not recorded */
     int64_t bytes;    /* -1: not recorded */
-    int64_t ready_ns; /* after the begin of the step, on the slowest rank */
+    int64_t ready_ns; /* the time since the begin of the step, on the slowest rank */
 };
 
 struct rp_opt_group {   /* gradients that are sent together */
     size_t ntensors;    /* at least one */
-    uint32_t *tensors;  /* into the plan's tensors, in the order in which they become ready */
+    uint32_t *tensors;  /* indices of the plan's tensors, in the order in which they become ready */
     int64_t bytes;      /* -1: not known */
-    int64_t part_bytes; /* it is sent in pieces of this size; 0: in one */
+    int64_t part_bytes; /* it is sent in pieces of this size; 0 if it is not divided */
 };
 
 #define RP_OPT_CHAIN_MOST 256
@@ -62,9 +63,9 @@ struct rp_opt_cluster {
     size_t nops;
     const char **ops;       /* names of operators or kernels, in order */
     const char *kind;       /* "element-wise", "optimizer" */
-    int64_t count;          /* how often such a chain is found, a step and rank */
-    int64_t saved_ns;       /* of the device's time, a step and rank */
-    size_t ntensors;        /* gradients that its operators make; of a dPRO directory */
+    int64_t count;          /* how often such a chain occurs per step and rank */
+    int64_t saved_ns;       /* device time per step and rank */
+    size_t ntensors;        /* gradients that its operators make; for a dPRO directory */
     const int64_t *tensors; /* their ids */
 };
 
@@ -73,31 +74,31 @@ struct rp_opt_region {
 };
 
 struct rp_opt_cast {
-    const char *op;          /* an operator, as the framework names it */
+    const char *op;          /* an operator, by its name in the framework */
     const char *dtype;       /* "bf16" */
-    int64_t count;           /* kernels, a step and rank */
-    int64_t now_ns, then_ns; /* of the device's time, a step and rank */
+    int64_t count;           /* kernels per step and rank */
+    int64_t now_ns, then_ns; /* device time per step and rank */
 };
 
 struct rp_opt_move {
-    const char *move; /* its name: "tensor-fusion", "bucket", "cuda-graphs" … */
+    const char *move; /* the name of the move: "tensor-fusion", "bucket", "cuda-graphs" … */
     enum rp_opt_family family;
-    const char *what;                  /* what changes, for people */
-    const char *apply;                 /* how to apply it, one line */
-    const char *what_if;               /* as 'simulate --what-if' takes it; NULL: it has none */
-    const char *assumes;               /* what must hold; "" */
-    int64_t gain_ns;                   /* a step becomes shorter by, after the moves before it */
-    int64_t gain_low_ns, gain_high_ns; /* its interval; RP_ABSENT_I64: not known */
-    int64_t step_ns;                   /* a step with this move and those before it */
-    int64_t tries;                     /* on this machine, that the interval is from; or 0 */
-    bool sure;                         /* the gain is larger than its uncertainty */
+    const char *what;    /* a description of the change for people */
+    const char *apply;   /* how to apply it, in one line */
+    const char *what_if; /* the change as 'simulate --what-if' takes it; NULL if it has none */
+    const char *assumes; /* what must hold; "" */
+    int64_t gain_ns;     /* how much shorter a step becomes, after the moves before it */
+    int64_t gain_low_ns, gain_high_ns; /* the interval of the gain; RP_ABSENT_I64 if not known */
+    int64_t step_ns;                   /* the time of a step with this move and those before it */
+    int64_t tries; /* tries on this machine from which the interval comes, or 0 */
+    bool sure;     /* the gain is larger than its uncertainty */
 };
 
 struct rp_opt_plan {
     enum rp_opt_source source;
     int64_t ranks; /* of the job */
     int64_t baseline_ns, best_ns;
-    int64_t best_low_ns, best_high_ns; /* RP_ABSENT_I64: not known */
+    int64_t best_low_ns, best_high_ns; /* RP_ABSENT_I64 if not known */
     size_t nmoves;
     struct rp_opt_move *moves;
 
@@ -106,17 +107,18 @@ struct rp_opt_plan {
     size_t ngroups;
     struct rp_opt_group *groups; /* in the order in which they are sent */
     size_t nrecorded;
-    struct rp_opt_group *recorded; /* the same as recorded; empty: not known */
-    double bucket_cap_mb;          /* the one size that is best, in MiB; NaN: none was searched */
-    double first_bucket_mb;        /* the size of the first bucket; NaN: as the others */
+    struct rp_opt_group *recorded; /* the recorded groups; empty if not known */
+    double bucket_cap_mb;          /* the best single size in MiB; NaN if none was searched */
+    double first_bucket_mb;        /* the size of the first bucket; NaN if it is like the others */
 
     size_t nclusters;
     struct rp_opt_cluster *clusters;
     bool fused_optimizer;
-    const char *optimizer; /* its name, "Adam"; NULL: not recognised */
+    const char *optimizer; /* the name of the optimizer, "Adam"; NULL if not recognised */
     size_t nregions;
     struct rp_opt_region *regions;
     size_t ncasts;
     struct rp_opt_cast *casts;
-    int64_t peak_bytes, peak_then_bytes; /* of memory, of the rank with the most; RP_ABSENT_I64 */
+    int64_t peak_bytes,
+        peak_then_bytes; /* memory of the rank with the most; RP_ABSENT_I64 if not known */
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The search over what-ifs. A plan has at most one text of each what-if. What was tried alone
- * (sim/opportunities.h) is gone through in the order of its gain: one what-if after the other gets
- * its best text given the others, until nothing changes. The first opportunity stays in the plan,
- * so that it begins with what 'report' advises first. What a plan takes is remembered, so a plan is
- * simulated once.
+ * The search over what-ifs. A plan has at most one text of each what-if. The what-ifs that were
+ * tried alone (sim/opportunities.h) are visited in the order of their gain: one after the other
+ * gets its best text given the others, until nothing changes. The first opportunity stays in the
+ * plan, so that the plan begins with the advice that 'report' gives first. The time of a plan is
+ * remembered, so each plan is simulated once.
  */
 #include "opt/optimize.h"
 
@@ -15,8 +15,8 @@
 
 struct slot {          /* a what-if */
     size_t first, end; /* its tries */
-    size_t now;        /* the one that is chosen, or SIZE_MAX */
-    bool stays;        /* the plan is not without it */
+    size_t now;        /* the text that is chosen, or SIZE_MAX */
+    bool stays;        /* it must stay in the plan */
 };
 
 struct known {
@@ -27,7 +27,7 @@ struct known {
 struct search {
     struct rp_worlds *x;
     struct rp_opt_limits *limits;
-    const char *before; /* what-ifs that are there already, or "" */
+    const char *before; /* what-ifs that are already made, or "" */
     struct rp_arena *arena;
     RP_VEC(struct rp_change) tries;
     RP_VEC(struct slot) slots;
@@ -37,7 +37,7 @@ struct search {
 
 /* ------------------------------------------------------------------ plans */
 
-/* The texts of a plan, joined. */
+/* Joins the texts of a plan. */
 static const char *plan_text(const struct search *s)
 {
     const char *text = s->before;
@@ -49,7 +49,7 @@ static const char *plan_text(const struct search *s)
     return text;
 }
 
-/* What the plan takes; INT64_MAX where two of its changes do not go together. */
+/* Simulates the plan; INT64_MAX if two of its changes exclude each other. */
 static enum rp_code plan_step(struct search *s, int64_t *step_ns)
 {
     const char *text = plan_text(s);
@@ -78,8 +78,8 @@ static bool is_possible(const struct search *s, size_t k)
     return s->tries.at[k].alone_ns != RP_ABSENT_I64;
 }
 
-/* The best text of a slot given the others; *best is what the plan takes. Without a gain that is
-   worth it none. */
+/* Finds the best text of a slot given the others, or none if no gain is worth it; *best is the time
+   of the plan. */
 static enum rp_code settle_slot(struct search *s, struct slot *slot, int64_t *best, bool *changed)
 {
     size_t k, was = slot->now, to = SIZE_MAX;
@@ -131,7 +131,7 @@ static enum rp_code settle(struct search *s)
     return RP_OK;
 }
 
-/* The texts of a plan that is resumed are where the search begins. */
+/* The search begins with the texts of a plan that is resumed. */
 static void resume_slots(struct search *s)
 {
     const char *texts = s->limits->workspace ? s->limits->workspace->whatifs : NULL;
@@ -160,7 +160,7 @@ enum rp_code rp_opt_try_whatifs(struct rp_worlds *x, struct rp_opt_limits *limit
     return rp_changes_try(x, &asked, arena, out, err);
 }
 
-/* The shortest step that one of a slot's texts gives alone. */
+/* Returns the shortest step that one of a slot's texts gives alone. */
 static int64_t best_alone(const struct search *s, const struct slot *slot)
 {
     int64_t best = INT64_MAX;
@@ -179,8 +179,7 @@ static int by_alone(const void *pa, const void *pb, void *search)
     return na != nb ? na < nb ? -1 : 1 : a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Puts the first opportunity into the plan, where it stays: also where no time is left to search.
- */
+/* Puts the first opportunity into the plan, where it stays even if no time is left to search. */
 static void take_first(const struct search *s, struct slot *slot,
                        const struct rp_opportunity *first)
 {
@@ -191,7 +190,7 @@ static void take_first(const struct search *s, struct slot *slot,
         }
 }
 
-/* What was tried, as slots; `first` is not left out. */
+/* Makes slots of the tried what-ifs; `first` is not left out. */
 static enum rp_code take_tries(struct search *s, const struct rp_changes *tries,
                                const struct rp_opportunity *first)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeping a search (workspace.h). Files are written whole or not at all. */
+/* Keeps a search (workspace.h). Files are written as a whole or not at all. */
 #include "opt/workspace.h"
 
 #include "base/clock.h"
@@ -22,7 +22,7 @@ static const char *file_in(struct rp_opt_workspace *w, const char *name)
     return rp_arena_textf(&w->arena, "%s/%s", w->path, name);
 }
 
-/* What follows a word, or NULL. */
+/* Returns the text after a word, or NULL. */
 static const char *after(const char *line, const char *word)
 {
     return strncmp(line, word, strlen(word)) ? NULL : line + strlen(word);

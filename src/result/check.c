@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks the type tree once, with the units that the keys above end in. A type that contains itself
+ * Walks the type tree once with the units in which the keys above end. A type that contains itself
  * is entered once per path (the chain of frames is searched), so the walk ends.
  */
 #include "result/check.h"
@@ -16,7 +16,7 @@ static const struct {
     const char *suffix;
     enum rp_unit unit;
 } suffixes[] = {
-    /* longer ones first: _bytes_per_s is not _bytes */
+    /* longer suffixes come first: _bytes_per_s is not _bytes */
     {"_bytes_per_s", RP_UNIT_BPS}, {"_flops_per_s", RP_UNIT_FLOPS}, {"_bytes", RP_UNIT_BYTES},
     {"_ratio", RP_UNIT_RATIO},     {"_share", RP_UNIT_RATIO},       {"_ns", RP_UNIT_NS},
     {"_hz", RP_UNIT_HZ},           {"_flops", RP_UNIT_FLOP},
@@ -27,8 +27,8 @@ static const struct {
 struct frame { /* a type being checked, and how it was reached */
     const struct frame *up;
     const struct rp_type *type;
-    const char *key;   /* of the field that led here; NULL at the root */
-    unsigned promised; /* units that the keys above end in: 1 << unit */
+    const char *key;   /* the key of the field that led here; NULL at the root */
+    unsigned promised; /* the units in which the keys above end: 1 << unit */
 };
 
 struct report {
@@ -66,7 +66,7 @@ __attribute__((format(printf, 4, 5))) static bool rule_broken(const struct repor
     return false;
 }
 
-/* The unit that a key ends in, or RP_UNIT_NONE. */
+/* Returns the unit in which a key ends, or RP_UNIT_NONE. */
 static enum rp_unit unit_of_key(const char *key)
 {
     for (size_t i = 0; i < NSUFFIXES; i++)

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * True where the type and all types inside it follow the rules; otherwise `why` says which field
- * breaks which rule ("info.files.total: the key ... must end in '_ns'").
+ * Returns true if the type and all types inside it follow the rules; otherwise `why` says which
+ * field breaks which rule ("info.files.total: the key ... must end in '_ns'").
  *
  *   - the key of a number, or that of an enclosing record, list or map, ends in the suffix of its
  *     unit (or is the unit: "bytes"), and no key ends in the suffix of another unit

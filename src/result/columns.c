@@ -11,7 +11,7 @@ static const struct rp_field *field_named(const struct rp_type *type, const char
     return NULL;
 }
 
-/* One column, of a word such as "self_ns+" or "window_ns:span", which is taken apart. */
+/* Parses one column: a word such as "self_ns+" or "window_ns:span", which is modified. */
 static bool column_choose(const struct rp_type *type, char *word, struct rp_field *out)
 {
     char *title = strchr(word, ':'), *mark;

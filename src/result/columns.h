@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The columns that a list shows on the screen, where its field chooses them (RP_FIELD_SHOWN). */
+/* The columns that a list shows on the screen, if its field chooses them (RP_FIELD_SHOWN). */
 #include <reprise/result.h>
 
 #define RP_COLUMNS_MOST 24
@@ -13,7 +13,7 @@ struct rp_columns {
 
 /*
  * Makes the type whose fields are the chosen columns; "name" follows without a title, for wide
- * tables (RP_LABEL). NULL where all is well; else the word that names no field, or one without a
- * title, or where there are too many. The texts stay valid as long as `out`.
+ * tables (RP_LABEL). Returns NULL on success, otherwise the word that names no field, or one
+ * without a title, or the first one too many. The texts stay valid as long as `out`.
  */
 const char *rp_columns_choose(const struct rp_field *list, struct rp_columns *out);

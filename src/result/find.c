@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of a result by path, and the rows of its lists. A step of a path is looked up by comparing
- * keys one by one: records have tens of fields, and paths are written by people.
+ * Finds values of a result by path, and the rows of its lists. Each step of a path is compared with
+ * the keys one by one, because records have tens of fields, and people write paths.
  */
 #include "result/result.h"
 #include "result/walk.h"
@@ -11,7 +11,7 @@ static bool is_separator(char c)
     return c == '.' || c == '/';
 }
 
-/* What follows a step that ends here; NULL after a separator that nothing follows. */
+/* Returns what follows a step that ends here; NULL after a separator at the end. */
 static const char *next_step(const char *end)
 {
     if (!*end)
@@ -19,7 +19,7 @@ static const char *next_step(const char *end)
     return is_separator(*end) && end[1] ? end + 1 : NULL;
 }
 
-/* The rest of `path` after the step `name`, or NULL where it does not begin with that step. */
+/* Returns the rest of `path` after the step `name`, or NULL if it does not begin with that step. */
 static const char *after_step(const char *path, const char *name)
 {
     size_t len = strlen(name);
@@ -57,7 +57,7 @@ static const char *map_key(const struct rp_cursor *map, size_t i)
     return rp_field_str(&map->field->item->fields[0], rp_field_item(map->field, map->at, i));
 }
 
-/* Keys are free text and may contain separators: the longest one that matches wins. */
+/* Keys are free text and may contain separators, so the longest one that matches wins. */
 static const char *step_map(struct rp_cursor *at, const char *path)
 {
     size_t found = 0, n = rp_field_count(at->field, at->at);
@@ -118,7 +118,7 @@ int rp_row_find(const struct rp_cursor *row, const char *path, struct rp_cursor 
     return 1;
 }
 
-/* The place of a scalar whose value is known. */
+/* Finds a scalar whose value is known. */
 static bool find_scalar(const struct rp_cursor *row, const char *path, struct rp_cursor *at)
 {
     return rp_row_find(row, path, at) && at->field && rp_field_scalar(at->field) &&

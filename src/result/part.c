@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A part on its way is a fingerprint of its type, then its fields in their order:
+ * Writes and reads parts: a fingerprint of the type, then the fields in their order:
  *
- *     plain     words of 8 bytes, and of 4, then single bytes; a word less that of the item before
- *     text      0: none; 1, length and bytes: a new one; number + 2: it was there before
- *     list      number of items; the items
+ *     plain     words of 8 and of 4 bytes, then single bytes; a word as the difference to that of
+ *               the item before
+ *     text      0 for NULL; 1, length and bytes for a new one; number + 2 for an earlier one
+ *     list      the number of items, and the items
  *
- * Items that are plain are written as words of 4 bytes: all of the first word, then all of the
- * second, each less that of the item before it (1) or as they stand (0), whichever is shorter.
+ * Plain items are written as words of 4 bytes: all first words, then all second words, and so on,
+ * as differences to the item before (1) or as they are (0), whichever is shorter.
  *
- * Numbers are as long as they need be: the first byte begins with a 1 for each byte that follows.
+ * Numbers have a variable length: the first byte begins with a 1 for each byte that follows.
  * Differences have their sign in the lowest bit. The fingerprint covers kinds, offsets and sizes of
  * all fields, so that bytes of another build are refused.
  */
@@ -21,9 +22,9 @@
 
 #include <stdlib.h>
 
-#define DEPTH_MOST 32 /* of records inside each other */
-#define ENCODING   2  /* of these bytes: part of the fingerprint */
-#define WORD       4  /* bytes of a word of plain items */
+#define DEPTH_MOST 32 /* the most records inside each other */
+#define ENCODING   2  /* the version of this encoding, which is part of the fingerprint */
+#define WORD       4  /* the bytes of a word of plain items */
 
 const struct rp_field rp_plain_item[] = {
     RP_FIELD_("", NULL, RP_T_PLAIN, RP_UNIT_NONE, 0, 0, 0, NULL, "plain memory"), RP_FIELD_END};
@@ -38,13 +39,13 @@ static bool is_list(const struct rp_field *f)
     return f->type == RP_T_LIST || f->type == RP_T_MAP || f->type == RP_T_VEC;
 }
 
-/* How many records stand in a field, one after the other. */
+/* Returns how many records a field contains, one after the other. */
 static size_t records_of(const struct rp_field *f)
 {
     return f->type != RP_T_RECORD ? 0 : f->count_offset ? f->count_offset : 1;
 }
 
-/* The bytes of a field that is copied as it stands. */
+/* Returns the bytes of a field that is copied as it is. */
 static size_t plain_bytes(const struct rp_field *f)
 {
     switch (f->type) {
@@ -115,7 +116,7 @@ enum rp_code rp_part_adopt(const struct rp_type *type, void *part, struct rp_are
 
 struct part_writer {
     struct rp_out *to;
-    struct rp_names texts; /* those that were written, by number */
+    struct rp_names texts; /* the texts that were written, by number */
     uint32_t ntexts;
     size_t n;
     char buffer[4096];
@@ -131,7 +132,7 @@ static int64_t unzigzag(uint64_t z)
     return (int64_t)(z >> 1 ^ (0 - (z & 1)));
 }
 
-/* Bytes of a number: 7 bits of it in each, and in nine all 64. */
+/* Returns the bytes that a number takes: 7 bits of it in each, and all 64 in nine. */
 static size_t number_bytes(uint64_t v)
 {
     size_t bits = v ? 64 - (size_t)__builtin_clzll(v) : 1;
@@ -139,7 +140,7 @@ static size_t number_bytes(uint64_t v)
     return bits > 56 ? 9 : (bits + 6) / 7;
 }
 
-/* Of the next word of so many bytes that are left. */
+/* Returns the width of the next word if so many bytes are left. */
 static size_t width_of(size_t left)
 {
     size_t one = WORD, two = 2 * one;
@@ -178,7 +179,7 @@ static void put_number(struct part_writer *w, uint64_t v)
 static void write_record(struct part_writer *w, const struct rp_type *type, const char *record,
                          const char *before);
 
-/* From a word of 4 or 8 bytes to another; before may be NULL. */
+/* Returns the difference from one word of 4 or 8 bytes to another; before may be NULL. */
 static uint64_t step_of(const char *at, const char *before, size_t width)
 {
     uint64_t word = 0, last = 0;
@@ -239,10 +240,11 @@ static void write_text(struct part_writer *w, const char *text)
     put_number(w, 1);
     put_number(w, len);
     put_bytes(w, text, len);
-    rp_names_add(&w->texts, text, w->ntexts++, NULL); /* without memory it is new again */
+    rp_names_add(&w->texts, text, w->ntexts++,
+                 NULL); /* if memory runs out, the text is written again next time */
 }
 
-/* before: the same field of the item before it, or NULL. */
+/* `before` is the same field of the previous item, or NULL. */
 static void write_plain(struct part_writer *w, const char *at, const char *before, size_t n)
 {
     size_t i = 0, width;
@@ -290,7 +292,7 @@ struct part_reader {
     struct rp_arena *arena;
     int depth;
     struct rp_err *err;
-    RP_VEC(const char *) texts; /* in the arena, by number */
+    RP_VEC(const char *) texts; /* the texts in the arena, by number */
 };
 
 static enum rp_code fail_short(struct part_reader *r)
@@ -373,7 +375,8 @@ static enum rp_code read_plain_items(struct part_reader *r, char *items, size_t 
     return RP_OK;
 }
 
-/* Fewer bytes than any record has, so that a wrong count cannot ask for much more than is there. */
+/* Returns fewer bytes than any record takes, so that a wrong count cannot ask for much more than is
+   there. */
 static size_t least_bytes(const struct rp_type *type, int depth)
 {
     size_t n = 0;

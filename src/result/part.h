@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The part of a question is what it keeps of one rank: a struct that is described by the same
+ * The part of a question is the data that it keeps of one rank: a struct described by the same
  * tables of fields as a result, so that it can be written, sent to another process and read there.
  * The struct and its table are made of one list: a member that is not described, and would be lost
  * on the way, cannot be declared.
@@ -14,9 +14,9 @@
  *     RP_PART_TYPE(part_type, struct part, PART);
  *
  * "Plain" is memory without pointers (numbers, flags, enums, and structs of these); it is copied as
- * it stands, so both processes must run the same build, which rp_part_read checks. Lists count
- * their items in a member n<member>; vectors are RP_VEC. Of records and items the tag is given: the
- * table of struct x is x_type. Result types can be items too.
+ * it is, so both processes must run the same build, which rp_part_read checks. Lists count their
+ * items in a member n<member>; vectors are RP_VEC. Records and items are given by their tag: the
+ * table of struct x is x_type. Result types can be items, too.
  *
  *     PLAIN, type, member              ARRAY, type, member, length
  *     TEXT, member                     TEXTS, member, length
@@ -36,7 +36,7 @@
 #define RP_PART_BOOL(s, member)         RP_PART_FIELD_(BOOL, offsetof(s, member), 0, NULL)
 #define RP_PART_TEXT(s, member)         RP_PART_FIELD_(STR, offsetof(s, member), 0, NULL)
 #define RP_PART_RECORD(s, member, item) RP_PART_FIELD_(RECORD, offsetof(s, member), 0, item)
-/* So many of them, in an array. */
+/* An array of so many records. */
 #define RP_PART_RECORDS(s, member, n, item) RP_PART_FIELD_(RECORD, offsetof(s, member), n, item)
 #define RP_PART_LIST(s, member, item) \
     RP_PART_FIELD_(LIST, offsetof(s, member), offsetof(s, n##member), item)
@@ -83,11 +83,11 @@
 #define RP_PART_DESCRIBE_PLAIN_LIST(s, type, member)        RP_PART_PLAIN_LIST(s, member, type),
 #define RP_PART_DESCRIBE_PLAIN_VEC(s, vector, member, type) RP_PART_PLAIN_VEC(s, member, type),
 
-/* The type of items that are plain memory; at file scope only. */
+/* Makes the type of items that are plain memory; only at file scope. */
 #define RP_PART_PLAIN_TYPE(item) (&(const struct rp_type){#item, sizeof(item), rp_plain_item, NULL})
 extern const struct rp_field rp_plain_item[];
 
-/* Hands the memory of all vectors of a part over to the arena, which then owns everything. */
+/* Hands over the memory of all vectors of a part to the arena, which then owns everything. */
 enum rp_code rp_part_adopt(const struct rp_type *type, void *part, struct rp_arena *arena,
                            struct rp_err *err);
 
@@ -95,6 +95,6 @@ enum rp_code rp_part_adopt(const struct rp_type *type, void *part, struct rp_are
 void rp_part_write(const struct rp_type *type, const void *part, struct rp_out *to);
 
 /* Fills part, which has type->size bytes; texts and items are in the arena. Vectors that were read
-   must not grow. RP_FORMAT where the bytes are not a part of this type or were cut. */
+   must not grow. Returns RP_FORMAT if the bytes are not a part of this type or were cut. */
 enum rp_code rp_part_read(const struct rp_type *type, const void *bytes, size_t n,
                           struct rp_arena *arena, void *part, struct rp_err *err);

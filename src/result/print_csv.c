@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One list of a record as CSV (RFC 4180 quoting, lines end in LF): the one that type->rows names.
- * Where the path passes through other lists ("ranks/causes"), a row begins with the scalars of the
- * items on the path, in columns "ranks.…". Values are raw: integers in the unit of their key, empty
- * where not known ("" is an empty text). Nested records become columns parent.key; lists and maps
- * inside a row are left out.
+ * Prints one list of a record as CSV (RFC 4180 quoting, lines end in LF): the one that type->rows
+ * names. If the path passes through other lists ("ranks/causes"), a row begins with the scalars of
+ * the items on the path, in columns "ranks.…". Values are raw: integers in the unit of their key,
+ * empty if not known ("" is an empty text). Nested records become columns parent.key; lists and
+ * maps inside a row are left out.
  */
 #include "io/escaped.h"
 #include "result/print_units.h"
@@ -15,15 +15,15 @@
 #include <stdio.h>
 
 #define MAX_STEPS  8   /* of a rows path */
-#define MAX_PREFIX 160 /* "parent.parent." of a column */
+#define MAX_PREFIX 160 /* of the prefix "parent.parent." of a column */
 
 struct csv {
     struct rp_out *to;
     size_t ncells;     /* of this line so far */
-    const char *plain; /* the column's name where a row is a plain value */
+    const char *plain; /* the column's name if a row is a plain value */
     size_t nsteps;
     const struct rp_field *step[MAX_STEPS]; /* the fields of the path */
-    const void *item[MAX_STEPS];            /* while printing rows: the item the row is in */
+    const void *item[MAX_STEPS]; /* while printing rows: the item that contains the row */
 };
 
 static void csv_begin_cell(struct csv *csv)
@@ -66,7 +66,7 @@ static void csv_name(struct csv *csv, const char *prefix, const char *key)
     rp_out_text(csv->to, key);
 }
 
-/* Column names (record == NULL) or values of all scalars of a record. */
+/* Writes column names (record == NULL) or values of all scalars of a record. */
 static void csv_columns(struct csv *csv, const struct rp_type *type, const void *record,
                         const char *prefix)
 {
@@ -90,7 +90,7 @@ static bool holds_items(const struct rp_field *field)
     return field->type == RP_T_LIST || field->type == RP_T_MAP;
 }
 
-/* The header (values == false), or the row whose items are in csv->item. */
+/* Writes the header (values == false), or the row whose items are in csv->item. */
 static void csv_line(struct csv *csv, const struct rp_type *type, const void *row, bool values)
 {
     csv->ncells = 0;
@@ -136,7 +136,7 @@ static const struct rp_field *csv_find_field(const struct rp_type *type, const c
     return NULL;
 }
 
-/* Fills csv->step; false where the path leads nowhere (rp_type_check says so in the tests). */
+/* Fills csv->step; false if the path leads nowhere (the tests find that by rp_type_check). */
 static bool csv_find_rows(struct csv *csv, const struct rp_type *type)
 {
     const char *path = type->rows;

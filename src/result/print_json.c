@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record as JSON. Each field of the root and each item of a list has its own line; anything else
- * is one line where it fits into 100 columns, and indented lines where not. Whether it fits is
- * found by a dry run of the same code that stops at the limit, so the cost is linear and nothing is
+ * Prints a record as JSON. Each field of the root and each item of a list has its own line;
+ * anything else is one line if it fits into 100 columns, and otherwise indented lines. A dry run of
+ * the same code that stops at the limit tells whether it fits, so the cost is linear and nothing is
  * allocated. The text is always valid: invalid UTF-8 becomes U+FFFD, NaN and infinity become null.
  */
 #include "base/escape.h"
@@ -17,8 +17,8 @@
 #define LINE 100
 
 struct json {
-    struct rp_out *to; /* NULL: a dry run that only counts */
-    size_t n, limit;   /* bytes so far; a dry run gives up beyond the limit */
+    struct rp_out *to; /* NULL for a dry run, which only counts */
+    size_t n, limit;   /* bytes so far; a dry run stops beyond the limit */
 };
 
 static void compact_field(struct json *j, const struct rp_field *field, const void *record);
@@ -51,7 +51,7 @@ static void json_string(struct json *j, const char *s)
 {
     size_t room = j->limit > j->n ? j->limit - j->n : 0;
 
-    /* a dry run needs no more than what is too long: a text never gets shorter */
+    /* a dry run needs only the begin of a text that is too long, because texts never get shorter */
     rp_escape(RP_IN_JSON, s, j->to ? strlen(s) : strnlen(s, room + 1), json_piece, j);
 }
 
@@ -89,7 +89,7 @@ static void json_key(struct json *j, const char *key)
     json_put(j, ": ", 2);
 }
 
-/* The fields from `fields` on, as { ... }. */
+/* Writes the fields from `fields` on as { ... }. */
 static void compact_record(struct json *j, const struct rp_field *fields, const void *record)
 {
     json_put(j, "{", 1);
@@ -104,7 +104,7 @@ static void compact_record(struct json *j, const struct rp_field *fields, const 
     json_put(j, "}", 1);
 }
 
-/* An item of a list: a plain value or a record. */
+/* Writes an item of a list: a plain value or a record. */
 static void compact_item(struct json *j, const struct rp_type *type, const void *item)
 {
     if (rp_type_plain(type))
@@ -156,7 +156,7 @@ static void compact_field(struct json *j, const struct rp_field *field, const vo
         compact_items(j, field, record);
 }
 
-/* A record that is always one line: scalars, lists of numbers, and records of these. */
+/* Whether a record is always one line: scalars, lists of numbers, and records of these. */
 static bool is_flat(const struct rp_type *type)
 {
     for (const struct rp_field *f = rp_field_data(type->fields); rp_field_here(f);
@@ -194,7 +194,7 @@ static void pretty_fields(struct json *j, const struct rp_field *fields, const v
     }
 }
 
-/* A record of which `fields` are shown (a map's items show all but their key). */
+/* Writes a record of which `fields` are shown (a map's items show all except their key). */
 static void pretty_record(struct json *j, const struct rp_type *type, const struct rp_field *fields,
                           const void *record, size_t indent, size_t column)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record as text: its scalars as lines "title  value", then, in the order of the fields, a
+ * Prints a record as text: its scalars as lines "title value", then, in the order of the fields, a
  * section for each record, map and list. Fields without title are not shown:
  *
  *     File     resnet.json.gz          scalars of the record
@@ -37,14 +37,14 @@ struct screen {
     struct rp_out *to;
     size_t width; /* columns */
     bool color;
-    bool wide;  /* the tables are as wide as they need */
+    bool wide;  /* the tables may be as wide as necessary */
     bool all;   /* ... and as long */
-    int bars;   /* 0 none, 1 of '#', 2 of blocks */
+    int bars;   /* 0 for none, 1 for those of '#', 2 for those of blocks */
     bool ascii; /* plots too */
-    bool open;  /* something was printed: an empty line precedes the next block */
+    bool open;  /* something was printed, so an empty line precedes the next block */
 };
 
-/* Printed before a text where color is on. */
+/* Printed before a text if color is on. */
 #define STYLE_BOLD "\033[1m"
 #define STYLE_DIM  "\033[2m"
 #define STYLE_WARN "\033[33m"
@@ -53,10 +53,10 @@ static void show_row_warnings(struct screen *s, const struct rp_type *type, cons
                               size_t indent);
 
 /*
- * A list of records as aligned columns: numbers to the right, texts to the left, two spaces
+ * Prints a list of records as aligned columns: numbers to the right, texts to the left, two spaces
  * between. Two passes over the rows, one to measure and one to print; nothing is allocated.
  *
- * Where the rows are wider than the screen:
+ * If the rows are wider than the screen:
  *   1. columns marked RP_WIDE are left out, the last first, until each text marked RP_SHORTEN can
  *      have COMFORT characters (KERNEL, if it is a label), and each marked RP_WHOLE all it needs
  *   2. these texts share the remaining width and are cut in their middle; labels, and texts that
@@ -66,37 +66,38 @@ static void show_row_warnings(struct screen *s, const struct rp_type *type, cons
  *      continues in that column of the next line
  *   4. on a screen narrower than USUAL, where texts would be cut to less than READABLE or the
  *      numbers alone do not fit, columns continue in the next line, of the heading and of every row
- * A bar (RP_BAR) stands beside a share where the line has room left for it, or has it without
- * columns marked RP_WIDE; the largest share of the column has the longest bar. A column without any
- * known value is not shown. Where the caller asked for wide tables, nothing is left out or cut, and
- * the whole name stands in place of its label (RP_LABEL), behind the numbers if it is long.
+ * A bar (RP_BAR) is beside a share if the line has room for it, if necessary without columns marked
+ * RP_WIDE; the largest share of the column has the longest bar. A column without any known value is
+ * not shown. If the caller asked for wide tables, nothing is left out or cut, and the whole name
+ * replaces its label (RP_LABEL), behind the numbers if it is long.
  */
 #define MAX_COLUMNS 48
 #define GAP         2
-#define COMFORT     28 /* a shorter name is hard to recognize */
+#define COMFORT     28 /* a name cut to less than this is hard to recognize */
 #define KERNEL      44 /* of a kernel */
 #define MIN_TEXT    8
-#define READABLE    12  /* the least of a name that tells which it is */
-#define USUAL       80  /* the width that tables are made for */
-#define CONTINUED   4   /* how far a line that continues a row is indented */
-#define MIN_WRAPPED 12  /* a narrower column of words is harder to read than a cut one */
-#define MIN_PROSE   20  /* ... and of sentences, where other texts can be cut */
-#define SENTENCE    3   /* spaces in a text that is more than a name */
-#define NEIGHBOURS  400 /* a text is compared with so many rows before it and after it */
-#define ROWS_MOST   16  /* in a table that may leave out rows; longer ones have ... */
+#define READABLE    12  /* the least that identifies a name */
+#define USUAL       80  /* the width for which tables are made */
+#define CONTINUED   4   /* the indentation of a line that continues a row */
+#define MIN_WRAPPED 12  /* a column of words narrower than this is harder to read than a cut one */
+#define MIN_PROSE   20  /* ... and a column of sentences, if other texts can be cut */
+#define SENTENCE    3   /* a text with this many spaces is more than a name */
+#define NEIGHBOURS  400 /* a text is compared with this many rows before and after it */
+#define ROWS_MOST   16  /* rows of a table that may leave out rows; a longer one shows ... */
 #define ROWS_SHOWN  8
 #define BAR         12 /* columns of the longest bar */
 
 struct column {
     const struct rp_field *field;
-    const struct rp_field *value; /* what is shown: the field, or the whole name for its label */
-    const char *prefix;           /* title of the record around the field, or "" */
-    size_t base;                  /* offset of that record in the item */
-    size_t natural, now;          /* width in columns of the screen */
+    const struct rp_field
+        *value;          /* the value to show: the field, or the whole name for its label */
+    const char *prefix;  /* the title of the record around the field, or "" */
+    size_t base;         /* the offset of that record in the item */
+    size_t natural, now; /* widths in columns of the screen */
     bool any, shown;
-    bool prose;     /* sentences in the last column that may not be cut: they are wrapped instead */
-    bool continues; /* stands in a further line of the row */
-    double most;    /* of a column with bars: the largest value; 0: no bars */
+    bool prose; /* it has sentences, is the last column and may not be cut, so they are wrapped */
+    bool continues; /* it is in a further line of the row */
+    double most;    /* for a column with bars the largest value; 0 if it has none */
 };
 
 struct grid {
@@ -106,7 +107,7 @@ struct grid {
     bool folded;       /* a row has several lines */
     const char *items; /* the rows */
     size_t nitems, item_size;
-    bool brief;                /* not all of them are shown, but */
+    bool brief;                /* not all rows are shown, only these */
     size_t chosen[ROWS_SHOWN]; /* these */
     size_t nshown;
 };
@@ -135,7 +136,8 @@ static size_t column_heading_width(const struct column *c)
     return prefix + (prefix > 0) + rp_screen_width(c->field->title ? c->field->title : "");
 }
 
-/* What stands for a label in a wide table: the field "name" of its record, or itself. */
+/* Returns the field that replaces a label in a wide table: the field "name" of its record, or
+   itself. */
 static const struct rp_field *whole_field(const struct rp_type *type, const struct rp_field *f)
 {
     if (f->flags & RP_LABEL)
@@ -175,7 +177,7 @@ static const void *grid_item(const struct grid *grid, size_t row)
     return grid->items + row * grid->item_size;
 }
 
-/* The item that is shown in a row. */
+/* Returns the item that is shown in a row. */
 static size_t grid_shown(const struct grid *grid, size_t row)
 {
     return grid->brief ? grid->chosen[row] : row;
@@ -186,7 +188,7 @@ static bool column_ranks(const struct column *c)
     return (c->field->flags & (RP_LARGEST | RP_SMALLEST)) && rp_field_number(c->field);
 }
 
-/* A value by which rows are ranked; what is not known comes last. */
+/* Returns a value by which rows are ranked; unknown ones come last. */
 static double column_rank(const struct column *c, const void *item)
 {
     const void *record = (const char *)item + c->base;
@@ -216,7 +218,7 @@ static bool grid_precedes(const struct grid *grid, size_t a, size_t b)
     return a < b;
 }
 
-/* The first rows by the columns that rank them; of equal ones the earlier. */
+/* Chooses the first rows by the columns that rank them; of equal ones the earlier. */
 static void grid_choose(struct grid *grid)
 {
     bool ranked = false;
@@ -256,7 +258,8 @@ static void grid_measure(struct grid *grid)
     }
 }
 
-/* The width of a column whose texts are cut to at most `most` characters, its heading never. */
+/* Returns the width of a column whose texts are cut to at most `most` characters; its heading never
+   is. */
 static size_t column_cut_width(const struct grid *grid, const struct column *c, size_t most)
 {
     size_t heading = grid->headings ? column_heading_width(c) : 0;
@@ -267,7 +270,7 @@ static size_t column_cut_width(const struct grid *grid, const struct column *c, 
     return most > heading ? most : heading;
 }
 
-/* The width of a line whose texts are cut to at most `most` characters. */
+/* Returns the width of a line whose texts are cut to at most `most` characters. */
 static size_t grid_line_width(const struct grid *grid, size_t most)
 {
     size_t total = 0;
@@ -281,7 +284,7 @@ static size_t grid_line_width(const struct grid *grid, size_t most)
     return total ? total - GAP : 0;
 }
 
-/* The width of a line in which each text has the room that it should have. */
+/* Returns the width of a line in which each text has the room that it should have. */
 static size_t grid_good_width(const struct grid *grid)
 {
     size_t total = 0;
@@ -297,7 +300,7 @@ static size_t grid_good_width(const struct grid *grid)
     return total ? total - GAP : 0;
 }
 
-/* The largest limit for texts that makes a line fit is found by trying: screens are narrow. */
+/* Finds by trying the largest limit for texts that makes a line fit, because screens are narrow. */
 static void grid_fit(struct grid *grid, size_t width)
 {
     size_t most = width;
@@ -323,7 +326,7 @@ static bool is_sentence(const char *text)
     return spaces == SENTENCE;
 }
 
-/* A text that may take several lines: the last column, where it has a sentence. */
+/* Whether a text may take several lines: in the last column, if it is a sentence. */
 static bool is_prose(const struct grid *grid, size_t i)
 {
     const struct column *c = &grid->column[i];
@@ -341,7 +344,7 @@ static bool is_prose(const struct grid *grid, size_t i)
     return false;
 }
 
-/* Breaks rows into lines where they do not fit otherwise. */
+/* Breaks rows into lines if they do not fit otherwise. */
 static void grid_fold(struct grid *grid, size_t width)
 {
     size_t at = 0;
@@ -361,7 +364,7 @@ static void grid_fold(struct grid *grid, size_t width)
     }
 }
 
-/* Needs the columns that are shown. */
+/* The columns that are shown must be known. */
 static void grid_find_prose(struct grid *grid)
 {
     for (size_t i = 0; i < grid->n; i++)
@@ -378,7 +381,7 @@ static size_t grid_now_width(const struct grid *grid)
     return used;
 }
 
-/* Leaves out the last columns marked RP_WIDE, if that makes room for a bar. */
+/* Leaves out the last columns marked RP_WIDE if that makes room for a bar. */
 static void grid_clear_bar(struct grid *grid, size_t width)
 {
     size_t used = grid_now_width(grid), room = width + GAP, i = grid->n;
@@ -393,7 +396,7 @@ static void grid_clear_bar(struct grid *grid, size_t width)
             grid->column[k].shown = false;
 }
 
-/* Bars beside shares, in the room that is left. */
+/* Adds bars beside shares in the room that is left. */
 static void grid_add_bars(struct grid *grid, size_t width)
 {
     size_t used;
@@ -419,7 +422,7 @@ static void grid_add_bars(struct grid *grid, size_t width)
     }
 }
 
-/* In eighths of a column, or of whole '#'; what is not 0 is never invisible. */
+/* Draws a bar in eighths of a column, or in '#'; a value other than 0 is always visible. */
 static void put_bar(struct screen *screen, const struct column *c, const void *item, bool last)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -449,8 +452,8 @@ static bool look_alike(const char *a, const char *b, size_t width)
     return na > tail && nb > tail && !strcmp(a + na - tail, b + nb - tail) && strcmp(a, b) != 0;
 }
 
-/* A text that does not fit: a name, or a text that would look like that of another row, is cut such
-   that the words in which it differs from the other rows stay. */
+/* Cuts a text that does not fit. If it is a name, or would look like that of another row, the words
+   in which it differs from the other rows stay. */
 static size_t grid_put_cut(struct screen *screen, const struct grid *grid, const struct column *c,
                            size_t row, const char *text)
 {
@@ -471,8 +474,8 @@ static size_t grid_put_cut(struct screen *screen, const struct grid *grid, const
                  : rp_screen_put(screen->to, text, c->now);
 }
 
-/* Whether a text of the last column, which begins at a column of the screen, is broken into lines.
- */
+/* Whether a text of the last column, which begins at this column of the screen, is broken into
+   lines. */
 static bool is_wrapped(const struct screen *screen, const struct grid *grid, const struct column *c,
                        const char *text, size_t at)
 {
@@ -524,7 +527,7 @@ static void grid_put_heading(struct screen *screen, const struct column *c, bool
 
 #define HEADINGS SIZE_MAX
 
-/* Whether the column after one begins a line. */
+/* Whether the column after this one begins a line. */
 static bool next_continues(const struct grid *grid, size_t i)
 {
     for (i++; i < grid->n && !grid->column[i].shown;)
@@ -532,7 +535,7 @@ static bool next_continues(const struct grid *grid, size_t i)
     return i < grid->n && grid->column[i].continues;
 }
 
-/* A line of headings (row == HEADINGS) or of one item's values. */
+/* Writes a line of headings (row == HEADINGS) or of one item's values. */
 static void grid_put_line(struct screen *screen, const struct grid *grid, size_t row, size_t indent)
 {
     size_t left = 0, at = indent;
@@ -562,7 +565,7 @@ static void grid_put_line(struct screen *screen, const struct grid *grid, size_t
     }
 }
 
-/* The column that ranks the rows first and does not have the same value in all of them, or NULL. */
+/* Returns the first ranking column whose values are not all the same, or NULL. */
 static const struct column *grid_ranked_by(const struct grid *grid)
 {
     for (size_t i = grid->n; i-- > 0;) {
@@ -578,7 +581,7 @@ static const struct column *grid_ranked_by(const struct grid *grid)
     return NULL;
 }
 
-/* "… and 1,016 more ranks (by idle, largest first): --all prints them" */
+/* Writes "… and 1,016 more ranks (by idle, largest first): --all prints them". */
 static void grid_put_rest(struct screen *screen, const struct grid *grid,
                           const struct rp_type *type, size_t indent)
 {
@@ -604,7 +607,7 @@ static void grid_put_rest(struct screen *screen, const struct grid *grid,
 
 #define LONG_TEXT 60
 
-/* Texts that are longer than a screen stand behind the numbers, which stay in sight. */
+/* Moves texts longer than a screen behind the numbers, which stay in sight. */
 static void grid_move_long(struct grid *grid)
 {
     struct column late[MAX_COLUMNS];
@@ -623,7 +626,8 @@ static void grid_move_long(struct grid *grid)
 
 /*
  * Prints n records of a type, one per line. With headings, the columns are the fields that have a
- * title; without, all fields (the keys and values of a map). Lists of warnings are not shown.
+ * title; without headings, all fields (the keys and values of a map). Lists of warnings are not
+ * shown.
  */
 static void grid_print(struct screen *screen, const struct rp_type *type, const void *items,
                        size_t n, size_t indent, bool headings)
@@ -678,7 +682,7 @@ static bool is_warning(const struct rp_field *field)
     return (field->flags & RP_WARN) != 0;
 }
 
-/* Shown as one line: a scalar, or a list of plain numbers. */
+/* Whether it is shown as one line: a scalar, or a list of plain numbers. */
 static bool is_pair(const struct rp_field *field)
 {
     const struct rp_field *plain = field->type == RP_T_LIST ? rp_type_plain(field->item) : NULL;
@@ -711,7 +715,7 @@ static void begin_block(struct screen *s)
 static void put_heading(struct screen *s, const char *before, const char *text, size_t indent)
 {
     begin_block(s);
-    s->open = false; /* no empty line after the heading */
+    s->open = false; /* there is no empty line after the heading */
     rp_screen_pad(s->to, indent);
     screen_style(s, STYLE_BOLD);
     if (*before) {
@@ -776,7 +780,8 @@ static void show_pairs(struct screen *s, const struct rp_type *type, const void 
             put_pair(s, f, record, indent, widest);
 }
 
-/* The heading of a block is the first text of the item, or else its first value, as in "rank 3". */
+/* The heading of a block is the first text of the item, or otherwise its first value, as in "rank
+   3". */
 static const struct rp_field *naming_field(const struct rp_type *type, const void *item)
 {
     const struct rp_field *first = NULL;
@@ -822,7 +827,7 @@ static bool is_warning_list(const struct rp_field *f)
            !is_pair(f);
 }
 
-/* A line of a plot: blocks of an eighth to eight, and the lines of its axes, in ASCII. */
+/* Writes a line of a plot in ASCII: the blocks of an eighth to eight, and the lines of its axes. */
 static void put_ascii(struct rp_out *to, const char *line)
 {
     static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Width is counted per code point from two short range tables (zero and two columns), which covers
- * what names of kernels, files and people contain; wcwidth() would depend on the caller's locale.
- * Everything is one pass over the text and allocates nothing.
+ * Width is counted per code point from two short range tables (zero and two columns), which cover
+ * the names of kernels, files and people; wcwidth() would depend on the caller's locale. Everything
+ * is one pass over the text and allocates nothing.
  */
 #include "result/print_text.h"
 
@@ -40,8 +40,8 @@ static bool in_ranges(uint32_t code, const struct range *ranges, size_t n)
     return false;
 }
 
-/* What is shown for the next character: its bytes, their number and columns. Returns its length in
-   the text. */
+/* Gives what is shown for the next character: its bytes, their number and columns. Returns its
+   length in the text. */
 static size_t next_shown(const char *s, const char **bytes, size_t *nbytes, size_t *width)
 {
     uint32_t code;
@@ -130,7 +130,7 @@ struct piece {
     size_t begin, end;
 };
 
-/* Parts of a text that are shown, in order, with an ellipsis wherever something is left out. */
+/* The parts of a text that are shown, in order, with an ellipsis in each gap. */
 struct pieces {
     const char *text;
     size_t len, n;
@@ -183,7 +183,8 @@ void rp_screen_keep(struct rp_kept_words *kept, const char *text, const char *ot
         kept->at[kept->n++] = word;
 }
 
-/* Whether an ellipsis is needed before a part: something is left out, and the text has none. */
+/* Whether an ellipsis is needed before a part: something is left out, and the text does not have
+   one. */
 static bool is_cut_before(const struct pieces *p, size_t i)
 {
     return p->at[i].begin > (i ? p->at[i - 1].end : 0) &&
@@ -207,7 +208,7 @@ static size_t pieces_width(const struct pieces *p)
     return total + (at < p->len);
 }
 
-/* Adds a part, or none where the whole gets too wide. */
+/* Adds a part unless the whole would be too wide. */
 static void pieces_add(struct pieces *p, struct piece part, size_t width)
 {
     struct pieces with = *p;
@@ -232,9 +233,9 @@ static void pieces_add(struct pieces *p, struct piece part, size_t width)
         *p = with;
 }
 
-#define LEAST_OF_WORD 4 /* columns of a word that are worth showing */
+#define LEAST_OF_WORD 4 /* a word cut to fewer columns is not worth showing */
 
-/* Adds a word, or its first characters where it is too long. */
+/* Adds a word, or its first characters if it is too long. */
 static void pieces_add_word(struct pieces *p, struct piece word, size_t width)
 {
     struct pieces before = *p;
@@ -282,7 +283,7 @@ static void pieces_grow_last(struct pieces *p, size_t most)
     }
 }
 
-/* The first third of `width` columns of a text, in whole words where these are short. */
+/* Returns the first third of `width` columns of a text, in whole words if these are short. */
 static struct piece text_head(const char *text, size_t width)
 {
     size_t end = next_word_end(text, 0), next, used = 0;
@@ -323,7 +324,7 @@ static size_t pieces_put(struct rp_out *to, const struct pieces *p)
     return pieces_width(p);
 }
 
-/* The word that tells the text from most others first. */
+/* The word that distinguishes the text from most others comes first. */
 static void order_kept(struct rp_kept_words *kept)
 {
     for (size_t i = 1; i < kept->n; i++)
@@ -335,7 +336,8 @@ static void order_kept(struct rp_kept_words *kept)
         }
 }
 
-/* The end of a text that is shown if possible: its last word, or a short "<…>" of its own. */
+/* Returns the end of a text that is shown if possible: its last word, or a short "<…>" of its
+   own. */
 static struct piece text_tail(const char *text, size_t len, size_t width)
 {
     const char *open = len && text[len - 1] == '>' ? strrchr(text, '<') : NULL;
@@ -345,7 +347,7 @@ static struct piece text_tail(const char *text, size_t len, size_t width)
     return (struct piece){word_begin_before(text, len), len};
 }
 
-/* Chooses what is shown of a text that is too long. False: it has too few words for a choice. */
+/* Chooses the parts to show of a text that is too long. Returns false if it has too few words. */
 static bool choose_pieces(struct pieces *p, const char *text, size_t width,
                           const struct rp_kept_words *kept)
 {
@@ -400,7 +402,7 @@ static bool is_unit(const char *text)
     return false;
 }
 
-/* The end of what stays on one line: a word, or a number and its unit. */
+/* Returns the end of the part that stays on one line: a word, or a number and its unit. */
 static const char *line_unit_end(const char *text)
 {
     const char *end = word_end(text);
@@ -433,7 +435,7 @@ static size_t word_width(const char *text, const char *end)
     return used;
 }
 
-/* A word; one that is wider than all of a line without its middle. */
+/* Writes a word; one that is wider than a line loses its middle. */
 static size_t put_line_unit(struct rp_out *to, const char *text, const char *end, size_t room)
 {
     size_t total = word_width(text, end), used, nbytes, width;

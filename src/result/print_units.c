@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers with units. A scaled number has two decimals below ten and one above, so that it has at
- * least three digits; an integer in its base unit has none. The next unit is used as soon as
+ * Formats numbers with units. A scaled number has two decimals below ten and one above, so that it
+ * has at least three digits; an integer in its base unit has none. The next unit is used as soon as
  * rounding would reach it: never "1000.0 µs".
  */
 #include "result/print_units.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 struct scale {
-    const char *const *names; /* each 1,000 times the one before */
+    const char *const *names; /* each unit is 1,000 times the previous one */
     size_t n;
 };
 
@@ -38,7 +38,7 @@ static const struct scale scales[] = {
     [RP_UNIT_HZ] = SCALE(hz_names),   [RP_UNIT_FLOP] = SCALE(flop_names),
 };
 
-/* Replaces the decimal mark of the locale, whatever it is, by '.'. */
+/* Replaces the decimal mark of the locale by '.'. */
 static size_t plain_decimal(char *text)
 {
     char *to = text;
@@ -65,7 +65,7 @@ size_t rp_units_double(double value, char out[32])
     return plain_decimal(out);
 }
 
-/* Puts a comma between groups of three digits before the '.' (or end). */
+/* Puts a comma between groups of three digits before the '.' (or the end). */
 static void group_thousands(const char *digits, char *out, size_t cap)
 {
     size_t at = 0, whole = strcspn(digits, ".");
@@ -127,7 +127,8 @@ static void format_ratio(double value, char *out, size_t cap)
     char number[64];
 
     if (percent != 0 && fabs(percent) < 0.05) {
-        snprintf(out, cap, "< 0.1 %%"); /* its size: the sign of so little says nothing */
+        snprintf(out, cap,
+                 "< 0.1 %%"); /* only its size: the sign of such a small share means nothing */
         return;
     }
     format_decimals(percent, 1, number, sizeof number);
@@ -182,7 +183,7 @@ static const char *scalar_cell(const struct rp_field *field, const void *record,
     }
 }
 
-/* "a, b, c"; what does not fit is left out and marked. */
+/* Writes "a, b, c"; items that do not fit are left out, which is marked. */
 static const char *list_cell(const struct rp_field *field, const void *record, char *buf)
 {
     const struct rp_field *plain = rp_type_plain(field->item);
@@ -208,7 +209,7 @@ const char *rp_units_cell(const struct rp_field *field, const void *record, char
     return rp_field_scalar(field) ? scalar_cell(field, record, buf) : list_cell(field, record, buf);
 }
 
-/* English plurals of the things that results count. */
+/* Forms English plurals of the things that results count. */
 static const char *plural_end(const char *one, size_t *keep)
 {
     size_t n = strlen(one);

@@ -107,7 +107,7 @@ const char *rp_result_warning(const struct rp_result *result, size_t i)
     return i < trust->nnotes ? trust->notes[i] : NULL;
 }
 
-/* Options of a caller that was compiled against an older header are shorter; the rest is 0. */
+/* Options of a caller that was compiled with an older header are shorter; the rest is 0. */
 static enum rp_code print_options(const struct rp_print_options *given,
                                   struct rp_print_options *out, struct rp_err *err)
 {
@@ -134,7 +134,7 @@ void rp_print_record(const struct rp_type *type, const void *root,
     }
 }
 
-/* CSV has no place for remarks. */
+/* CSV cannot contain remarks. */
 static void print_result(const struct rp_result *result, const struct rp_print_options *options,
                          struct rp_out *to)
 {

@@ -6,12 +6,13 @@
 
 #include <reprise/result.h>
 
-/* One thing about the inputs that the answer rests on; docs/definitions.md has the kinds. */
+/* A remark on the inputs on which the answer rests; docs/definitions.md has the kinds. */
 struct rp_remark {
-    const char *kind;           /* "truncated" … */
-    bool incomplete;            /* something is missing in the answer; else worth knowing */
-    const char *path;           /* of a file; NULL: it is about all of them */
-    const char *instead;        /* the file that is used in its place, or NULL */
+    const char *kind;    /* "truncated" … */
+    bool incomplete;     /* something is missing in the answer; otherwise the remark is only worth
+                            knowing */
+    const char *path;    /* the path of a file; NULL if the remark is about all of them */
+    const char *instead; /* the file that is used instead, or NULL */
     int64_t rank, count, bytes; /* RP_ABSENT_I64: none */
     const char *text;           /* a sentence */
 };
@@ -19,18 +20,19 @@ struct rp_remark {
 struct rp_trust {
     bool complete;
     size_t nremarks, nincomplete, nnotes;
-    struct rp_remark *remarks; /* by kind, then in the order of the inputs */
-    const char **incomplete;   /* for the screen: what makes the answer incomplete, a line a kind */
-    const char **notes;        /* the other kinds */
+    struct rp_remark *remarks; /* sorted by kind, then in the order of the inputs */
+    const char *
+        *incomplete;    /* for the screen: what makes the answer incomplete, one line per kind */
+    const char **notes; /* the other kinds */
     int64_t
-        absent; /* where one rank alone was given: how many more its job has, which is no remark */
+        absent; /* if only one rank was given: how many more its job has, which is not a remark */
 };
 
 struct rp_result {
     const struct rp_type *type;
     void *root;            /* in the arena */
-    struct rp_arena arena; /* owns root and everything it points to */
-    int answer;            /* exit status of a question that was answered: 0 or 1 */
+    struct rp_arena arena; /* owns root and everything to which it points */
+    int answer;            /* the exit status of a question that was answered: 0 or 1 */
     bool has_trust;        /* the question was about traces */
     struct rp_trust trust; /* printed before the record */
 };
@@ -39,10 +41,10 @@ struct rp_result {
 #define RP_NOTE(answer, arena, text) \
     rp_arena_append((arena), &(answer)->notes, &(answer)->nnotes, (text))
 
-/* A result with a cleared root record of the type. */
+/* Makes a result with a cleared root record of the type. */
 enum rp_code rp_result_new(const struct rp_type *type, struct rp_result **out, struct rp_err *err);
 
-/* What the answer rests on, as a record that holds the field "trust", and as lines. */
+/* The basis of the answer, as a record that has the field "trust", and as lines. */
 extern const struct rp_type rp_result_trust_type, rp_result_lines_type;
 
 /* The printers; rp_print_record calls the one that the options name. Errors stick to `to`. They
@@ -51,7 +53,7 @@ void rp_print_record(const struct rp_type *type, const void *root,
                      const struct rp_print_options *options, struct rp_out *to);
 void rp_print_table(const struct rp_type *type, const void *root,
                     const struct rp_print_options *options, struct rp_out *to);
-/* result: whose trust comes first; NULL: none */
+/* result: its trust is printed first; may be NULL */
 void rp_print_json(const struct rp_type *type, const void *root, const struct rp_result *result,
                    struct rp_out *to);
 void rp_print_csv(const struct rp_type *type, const void *root, struct rp_out *to);

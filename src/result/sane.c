@@ -8,14 +8,15 @@
 
 #define MOST_DEPTH 64 /* of records in records */
 
-/* Keys of times that something took. Others are moments or differences, which may be negative. */
+/* The keys of times that are lengths. Other times are moments or differences, which may be
+   negative. */
 static const char *const lengths[] = {"busy_ns",         "comm_ns",    "compute_ns", "dur_ns",
                                       "exposed_comm_ns", "idle_ns",    "lost_ns",    "margin_ns",
                                       "memory_ns",       "overlap_ns", "skew_ns",    "span_ns",
                                       "transfer_ns",     "wait_ns",    "window_ns"};
 
-/* Parts of a time and the whole, in one record; where the same keys mean something else elsewhere
-   (on a critical path), only beside a third one, and where there is a whole: the waits of
+/* Parts of a time and the whole, in one record. If the same keys mean something else elsewhere (on
+   a critical path), they count only beside a third one, and only if there is a whole: the waits of
    collectives on the host are not part of the communication of a device that has none. */
 static const struct {
     const char *part, *whole, *beside;
@@ -37,7 +38,7 @@ static void report_value(struct sane_walk *w, const char *path, const char *key,
                  (long long)value, whole ? ", more than " : "", whole ? whole : "");
 }
 
-/* The value of a time with that key, if the record has it and it is known. */
+/* Returns the value of a time with that key, if the record has it and it is known. */
 static bool time_of_key(const struct rp_type *type, const void *record, const char *key,
                         int64_t *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values are text until they are read: a call has a handful of settings, so parsing twice (check,
- * then read) costs nothing and needs no store.
+ * Values are text until they are read: a call has only a few settings, so parsing twice (to check,
+ * then to read) costs nothing and needs no store.
  */
 #include "result/settings.h"
 
@@ -50,7 +50,7 @@ static const struct suffix *option_suffixes(const struct rp_option *option)
     }
 }
 
-/* A decimal and a suffix: the value must be an integer in the base unit. */
+/* Parses a decimal and a suffix: the value must be an integer in the base unit. */
 static bool parse_scaled(const char *text, const struct suffix *suffix, int64_t *value)
 {
     size_t digits = strspn(text, "+-0123456789.");
@@ -74,7 +74,8 @@ static bool parse_scaled(const char *text, const struct suffix *suffix, int64_t 
     return *value == scaled;
 }
 
-/* The bounds of an integer option: those in its placeholder ("0..1024"), or 0 and no maximum. */
+/* Finds the bounds of an integer option: those in its placeholder ("0..1024"), or 0 and no
+   maximum. */
 static bool has_range(const struct rp_option *option, int64_t *min, int64_t *max)
 {
     const char *dots = option->value ? strstr(option->value, "..") : NULL;
@@ -354,7 +355,7 @@ struct rp_setting_read *rp_settings_values(const struct rp_settings *s,
     return rp_arena_check(arena, "reading options", NULL) == RP_OK ? out : NULL;
 }
 
-/* The k-th value that was given; the default where none was, NULL after the last. */
+/* Returns the k-th given value; without one the default comes first. NULL after the last. */
 static const char *given_value(const struct rp_settings *s, const char *name, size_t k)
 {
     const struct rp_option *option = find_option(s->options, name);
@@ -366,7 +367,7 @@ static const char *given_value(const struct rp_settings *s, const char *name, si
     return !n && !k && option ? option->fallback : NULL;
 }
 
-/* The last value, of those that were given or read; or the default. */
+/* Returns the last of the values that were given or read, or the default. */
 static int64_t last_number(const struct rp_settings *s, const struct rp_setting_read *read)
 {
     const struct rp_option *option = find_option(s->options, read->name);
@@ -377,7 +378,8 @@ static int64_t last_number(const struct rp_settings *s, const struct rp_setting_
                             read->nvalues ? read->values[read->nvalues - 1] : option->fallback);
 }
 
-/* Of a list that was cut to its first rows, fewer can be shown; 0 is all. */
+/* A list that was cut to its first rows can be shown with fewer rows, but not with more; 0 means
+   all. */
 static bool is_cut_enough(const struct rp_settings *s, const struct rp_setting_read *read)
 {
     int64_t there = last_number(s, read), here = rp_settings_int(s, read->name);

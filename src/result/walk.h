@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Reading a record by its description. `record` is always the struct that contains the field, not
- * the field itself: the count of a list is another member of the struct.
+ * Reads a record by its description. `record` is always the struct that contains the field, not the
+ * field itself, because the count of a list is another member of the struct.
  */
 #include <math.h>
 #include <reprise/result.h>
@@ -15,7 +15,7 @@ static inline bool rp_field_here(const struct rp_field *field)
     return field->doc != NULL;
 }
 
-/* The first field, from f on, that JSON and CSV have: RP_SCREEN fields are skipped. */
+/* Returns the first field, from f on, that JSON and CSV have: RP_SCREEN fields are skipped. */
 static inline const struct rp_field *rp_field_data(const struct rp_field *f)
 {
     while (rp_field_here(f) && (f->flags & RP_SCREEN))
@@ -75,7 +75,7 @@ static inline const char *rp_field_str(const struct rp_field *field, const void 
     return value;
 }
 
-/* Lists and maps. */
+/* Only for lists and maps. */
 static inline size_t rp_field_count(const struct rp_field *field, const void *record)
 {
     size_t n;
@@ -92,7 +92,7 @@ static inline const void *rp_field_item(const struct rp_field *field, const void
     return items + i * field->item->size;
 }
 
-/* A scalar whose value is not known. */
+/* Whether the value of a scalar is not known. */
 static inline bool rp_field_null(const struct rp_field *field, const void *record)
 {
     switch (field->type) {
@@ -107,14 +107,14 @@ static inline bool rp_field_null(const struct rp_field *field, const void *recor
     }
 }
 
-/* A record that there is none of: its first field is a text, and not there. */
+/* Whether a record is missing, which is so if its first field is a text that is missing. */
 static inline bool rp_field_no_record(const struct rp_field *field, const void *record)
 {
     return field->type == RP_T_RECORD && (field->flags & RP_NULLABLE) &&
            rp_field_null(field->item->fields, rp_field_at(field, record));
 }
 
-/* The only field of a type that is a plain value (rp_type_string), or NULL. */
+/* Returns the only field of a type that is a plain value (rp_type_string), or NULL. */
 static inline const struct rp_field *rp_type_plain(const struct rp_type *type)
 {
     const struct rp_field *field = type->fields;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * At each node the path is known from a moment inside it on. The walk adds the part of the node
+ * The path is known at each node from a moment inside it on. The walk adds the part of the node
  * before that moment, then the lag of the binding edge as a wait, and continues with the
- * predecessor: where the edge counts from the predecessor's start, with its part up to here.
+ * predecessor; if the edge counts from the predecessor's start, with its part up to here.
  */
 #include "stepgraph/critical_path.h"
 

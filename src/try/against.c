@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a duel says, as rows and as a comment of a pull request (against.h). */
+/* Presents the result of a duel as rows and as a comment of a pull request (against.h). */
 #include "try/against.h"
 
 #include "base/order.h"
@@ -157,7 +157,7 @@ size_t rp_try_against_rows(const struct rp_try_duel *d, const struct rp_try_othe
         }
         fill_side(d, &d->side[i], arena, row);
     }
-    rp_sort(*out, n, sizeof **out, by_time); /* what has no time is first */
+    rp_sort(*out, n, sizeof **out, by_time); /* rows without a time come first */
     for (size_t i = 0, rank = 0; i < n; i++)
         (*out)[i].rank = (*out)[i].time_ns == RP_ABSENT_I64 ? RP_ABSENT_I64
                          : n == 1                           ? RP_ABSENT_I64
@@ -182,7 +182,7 @@ bool rp_try_against_holds(const struct rp_try_duel *d, const char *want)
 
 /* ------------------------------------------------------------------ the comment */
 
-/* A cell of a table: no line ends in it. */
+/* Writes a cell of a table, in which no line may end. */
 static void put_cell(struct rp_out *to, const char *text)
 {
     for (const char *at = text ? text : "-"; *at; at++)

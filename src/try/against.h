@@ -2,8 +2,8 @@
 #pragma once
 /*
  * `try --against`: the user's program as it is, beside other programs that should do the same: a
- * revision of git, a patch, another folder, another command. In a round each of them is a new
- * process, because two processes of one program may differ by how their memory happens to lie:
+ * revision of git, a patch, another folder, another command. In each round every one of them is a
+ * new process, because two processes of one program may differ by the layout of their memory:
  *
  *     round 0   yours, other     a loop: both are alive and take turns of a few steps
  *     round 1   other, yours     else: both run from start to end
@@ -15,48 +15,48 @@
 
 #define RP_TRY_OTHERS 8
 
-/* What yours is measured against, where it lies, and what was done to make it run. */
+/* The program with which yours is compared, its folder, and what was done to make it run. */
 struct rp_try_other {
     const char *what;    /* as given */
     const char *name;    /* with the commit */
-    const char *changed; /* of git: "3 files of yours are not committed"; NULL */
-    const char *linked;  /* what is not of the revision: "data, ext.so"; NULL: nothing */
+    const char *changed; /* if git is used: "3 files of yours are not committed"; otherwise NULL */
+    const char *linked; /* files that do not belong to the revision: "data, ext.so"; NULL if none */
     struct rp_try_program program;
 };
 
-/* Finds or makes it, in the scratch folder of the session. prepare: a command that builds it there,
-   or NULL. The working tree and its repository are not changed. Texts are in the arena. */
+/* Finds or makes it in the scratch folder of the session. prepare is a command that builds it
+   there, or NULL. The working tree and its repository are not changed. Texts are in the arena. */
 enum rp_code rp_try_other_make(struct rp_try_session *s, const char *what, const char *prepare,
                                struct rp_arena *arena, struct rp_try_other *out,
                                struct rp_err *err);
-/* The same program by another command, which a shell runs. */
+/* Uses the same program with another command, which a shell runs. */
 void rp_try_other_command(const struct rp_try_session *s, const char *command,
                           struct rp_arena *arena, struct rp_try_other *out);
-/* The folder of git around the current one, or the current one; folders are protected with it. */
+/* Protects the folder of git around the current one, or the current one, like the other folders. */
 void rp_try_other_protect(struct rp_try_session *s, const char *what);
 
 struct rp_try_side { /* the first is yours */
     struct rp_try_variant v;
-    size_t n;                                                /* rounds in which it ran */
+    size_t n;                                                /* number of rounds in which it ran */
     double ns[RP_TRY_PROCESSES], spent_ns[RP_TRY_PROCESSES]; /* NaN: does not count */
-    double begin_ns[RP_TRY_PROCESSES]; /* of a loop: up to the end of its first steps, from its
-                                          start */
+    double begin_ns[RP_TRY_PROCESSES]; /* for a loop: the time from its start to the end of its
+                                          first steps */
     double log[RP_TRY_PROCESSES], spent_log[RP_TRY_PROCESSES]; /* yours over it */
-    char output[RP_SHA256_TEXT];        /* of a whole run: a digest of what it printed */
+    char output[RP_SHA256_TEXT];        /* for a whole run: a digest of its output */
     struct rp_try_interval wall, spent; /* of the logarithms */
     enum rp_try_verdict verdict;        /* of yours against it */
     bool by_spent;                      /* by processor time */
-    char refused[RP_TRY_WHY];           /* why it does not do the same, or "" */
+    char refused[RP_TRY_WHY];           /* why it does not compute the same, or "" */
     const char *same;
 };
 
 struct rp_try_duel {
     struct rp_try_session *s;
-    bool whole;               /* from start to end; else by steps */
-    bool may_differ;          /* they need not do the same */
+    bool whole;               /* measured from start to end; otherwise by steps */
+    bool may_differ;          /* they need not compute the same */
     size_t n, rounds, turn;   /* turn: steps */
     struct rp_try_side *side; /* n, of calloc */
-    bool unsteady;            /* yours itself prints something else from run to run */
+    bool unsteady;            /* the output of yours differs from run to run */
     int64_t round_ns;         /* the last took so long */
 };
 
@@ -71,9 +71,10 @@ struct rp_try_against_row {
 };
 extern const struct rp_type rp_try_against_type;
 
-/* What is asked of yours: "faster" or "not-slower"; whether it is so of all of them. */
+/* Whether yours is "faster" or "not-slower" than all of them, whichever is asked. */
 bool rp_try_against_holds(const struct rp_try_duel *d, const char *want);
-/* A row of each other program, and of yours where there are several: the fastest first. */
+/* Makes a row for each other program, and one for yours if there are several; the fastest comes
+   first. */
 size_t rp_try_against_rows(const struct rp_try_duel *d, const struct rp_try_other *others,
                            struct rp_arena *arena, struct rp_try_against_row **out);
 /* The answer as a comment of a pull request. */
@@ -85,5 +86,5 @@ struct rp_try_comment {
 enum rp_code rp_try_against_comment(const char *path, const struct rp_try_comment *c,
                                     struct rp_err *err);
 
-/* Measures until all is decided, or the time is over. */
+/* Measures until everything is decided, or the time is over. */
 void rp_try_duel(struct rp_try_duel *d);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The question `try`: runs the user's program with changes made from outside, and says what each
- * brings, beside what `simulate` expected. Here are its options and its answer; session.h has the
- * order of what happens.
+ * one gains, beside the prediction of `simulate`. This file has its options and its answer;
+ * session.h has the order of events.
  */
 #include "base/clock.h"
 #include "base/text.h"
@@ -241,7 +241,7 @@ static bool is_tensorflow(const struct rp_try_session *s)
     return rp_try_is_of(&s->facts, "tensorflow");
 }
 
-/* The lines of the script of one change, with its value. */
+/* Returns the lines of the script for one change, with its value. */
 static const char *line_of(struct rp_arena *arena, const struct rp_try_session *s,
                            const struct rp_try_variant *v, size_t part)
 {
@@ -421,7 +421,7 @@ static void fill_program(struct rp_arena *arena, struct try_root *root,
                                                         rp_arena_text(arena, f->at[i].value)};
 }
 
-/* "compile: 2 graph breaks, …", one line of each change. */
+/* Adds a line for each change: "compile: 2 graph breaks, …". */
 static void fill_compiled(struct rp_arena *arena, struct try_root *root)
 {
     root->compiled = RP_ARENA_NEW(arena, const char *, root->nchanges + 1);
@@ -448,7 +448,7 @@ static void fill_answer(struct rp_arena *arena, struct try_root *root,
 
 /* ------------------------------------------------------------------ what to try */
 
-/* Whether a comma-separated list names the change; its value goes to `value`, if it has one. */
+/* Whether a comma-separated list contains the change; its value goes to `value` if it has one. */
 static bool list_names(const char *list, const char *name, char *value, size_t cap)
 {
     size_t n = strlen(name);
@@ -515,14 +515,14 @@ static void choose_changes(struct rp_try_session *s, const char *only, struct rp
             continue;
         }
         root->not_tried[root->nnot_tried++] = (struct try_fact){change->name, why};
-        if (only) /* what was asked for is said */
+        if (only) /* a change that was asked for is mentioned */
             root->skipped = root->skipped ? rp_arena_textf(arena, "%s; %s: %s", root->skipped,
                                                            change->name, why)
                                           : rp_arena_textf(arena, "%s: %s", change->name, why);
     }
 }
 
-/* Leaves out what does not apply to what was recorded; what was asked for is tried. */
+/* Leaves out changes that do not apply to the recorded run, unless they were asked for. */
 static void leave_out(struct rp_try_session *s, struct rp_arena *arena, struct try_root *root)
 {
     size_t kept = 2;
@@ -564,7 +564,7 @@ static void list_outcomes(struct rp_arena *arena, struct try_root *root,
             arena, "%zu lines of the file are no outcomes and are left out", all->nrefused);
 }
 
-/* --outcomes and --forget: no program runs. */
+/* For --outcomes and --forget, no program runs. */
 static enum rp_code show_outcomes(bool forget, struct rp_arena *arena, struct try_root *root,
                                   struct rp_err *err)
 {
@@ -627,15 +627,16 @@ static enum rp_code session_settings(struct rp_try_session *s, struct rp_ctx *ct
     return check_list(rp_settings_text(settings, "only"), err);
 }
 
-/* What-ifs are about work on devices; their models know operators of PyTorch and JAX. Where the
-   first start took a sixth of the time, there is none for another one that measures nothing. */
+/* What-ifs are about work on devices, and their models know operators of PyTorch and JAX. If the
+   first start took a sixth of the time, there is not enough for another one that measures
+   nothing. */
 static bool may_record(const struct rp_try_session *s)
 {
     return !on_cpu(s) && !is_tensorflow(s) &&
            rp_clock_ns() - s->begun_ns < (s->deadline_ns - s->begun_ns) / 6;
 }
 
-/* Measures; then the winners together. */
+/* Measures the changes, and then those that won together. */
 static enum rp_code session_run(struct rp_try_session *s, const struct rp_settings *settings,
                                 struct rp_arena *arena, struct try_root *root, struct rp_err *err)
 {
@@ -685,7 +686,7 @@ static enum rp_code make_others(struct rp_try_session *s, const struct rp_settin
     return rp_arena_check(arena, "preparing programs", err);
 }
 
-/* A loop of a framework is recorded once more, where there is time for it. */
+/* A loop of a framework is recorded once more if there is time for it. */
 static void fill_changed(struct rp_arena *arena, struct try_root *root, const struct rp_try_duel *d,
                          const struct rp_try_other *others)
 {

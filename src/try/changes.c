@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of changes (changes.h), and for which programs each makes sense. */
+/* The table of changes (changes.h), and the programs for which each one makes sense. */
 #include "try/changes.h"
 
 #include <stdio.h>
@@ -414,7 +414,7 @@ const struct rp_try_change rp_try_changes[] = {
      "tf.config.threading.set_inter_op_parallelism_threads(%s)", unfit_inter},
 };
 
-static const char *const tensorflow_lines[][2] = { /* where the same change is made in another way */
+static const char *const tensorflow_lines[][2] = { /* how the same change is made in TensorFlow */
     {"tf32", "tf.config.experimental.enable_tensor_float_32_execution(True)"},
     {"bf16", "keras.mixed_precision.set_global_policy(\"mixed_bfloat16\") before the model is built; then the loss of "
              "tf.cast(out, tf.float32)"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting, hearing, stopping and ending one run of the program (child.h). */
+/* Starts, listens to, stops and ends one run of the program (child.h). */
 #include "try/child.h"
 
 #include "base/clock.h"
@@ -33,7 +33,7 @@ static pid_t parent_of(pid_t pid)
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
-    end = strrchr(text, ')'); /* the name may contain anything */
+    end = strrchr(text, ')'); /* the name may contain any character */
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
@@ -47,7 +47,7 @@ static bool descends_from(pid_t pid, pid_t from)
     return false;
 }
 
-/* Kills all descendants of this process, until there are none. */
+/* Kills all descendants of this process until there are none. */
 static void kill_descendants(void)
 {
     pid_t self = getpid();
@@ -101,7 +101,7 @@ static void redirect(const struct rp_try_start *start)
     dup2(out, STDERR_FILENO);
 }
 
-/* Notes what the program has spent, as three numbers. */
+/* Notes the time that the program has used, as three numbers. */
 static void keeper_note(const char *scratch, int64_t wall_ns, const struct rusage *u)
 {
     long long seconds = (long long)u->ru_utime.tv_sec + u->ru_stime.tv_sec;
@@ -225,7 +225,7 @@ enum rp_code rp_try_child_start(const struct rp_try_start *start, struct rp_try_
     close(told[1]);
     if (child->keeper < 0 ||
         read(told[0], &child->group, sizeof child->group) != (ssize_t)sizeof child->group)
-        child->group = 0; /* the log says why; its end is found when a line is read */
+        child->group = 0; /* the log says why; the end is found when a line is read */
     close(told[0]);
     if (child->keeper < 0) {
         close(child->listening);
@@ -281,7 +281,7 @@ static void accept_rank(struct rp_try_child *child)
     child->ranks[child->nranks++] = rank;
 }
 
-/* A complete line of what has arrived. */
+/* Takes a complete line from what has arrived. */
 static bool take_line(struct rp_try_rank *rank, char *line, size_t cap)
 {
     char *end = memchr(rank->bytes, '\n', rank->n);
@@ -289,7 +289,7 @@ static bool take_line(struct rp_try_rank *rank, char *line, size_t cap)
 
     if (!end && rank->n < sizeof rank->bytes)
         return false;
-    if (!end) /* longer than any that the hook sends: not of the hook */
+    if (!end) /* it is longer than any line of the hook, and so not from the hook */
         n = rank->n - 1;
     snprintf(line, cap, "%.*s", (int)n, rank->bytes);
     rank->n -= n + 1;
@@ -321,7 +321,7 @@ static bool any_line(struct rp_try_child *child, char *line, size_t cap, int64_t
     return false;
 }
 
-/* Reads what there is. Whether something was read. */
+/* Reads what has arrived; returns whether anything was read. */
 static bool receive(struct rp_try_child *child, int timeout_ms)
 {
     struct pollfd fds[RP_TRY_RANKS + 1];
@@ -390,7 +390,7 @@ bool rp_try_child_spent(const struct rp_try_child *child, struct rp_try_spent *o
 
 /* ------------------------------------------------------------------ the log */
 
-/* A line that names the cause, rather than what came after it. */
+/* Prefers lines that name the cause to those that followed it. */
 static int weight_of(const char *line)
 {
     if (strstr(line, "Unknown flag") || strstr(line, "out of memory"))

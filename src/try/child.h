@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One run of the user's program, and the lines that its hook sends (hook.py).
+ * A run of the user's program, and the lines that its hook sends (hook.py).
  *
  *     reprise ── keeper ── program ── ranks, loaders …
  *
@@ -18,27 +18,29 @@
 
 #define RP_TRY_RANKS 256
 #define RP_TRY_LINE  2400
-#define RP_TRY_PATH  128 /* of our own folders: names of sockets are short */
+#define RP_TRY_PATH  128 /* for our own folders: names of sockets must be short */
 
 #define RP_TRY_FOLDERS 16
-struct rp_try_folders { /* that the program sees, and cannot change; those inside others later */
+struct rp_try_folders { /* folders that the program sees and cannot change; those inside others come
+                           later */
     size_t n;
     char paths[RP_TRY_FOLDERS][PATH_MAX];
 };
 
 struct rp_try_start {
-    const char *scratch; /* of this run: an existing folder */
+    const char *scratch; /* an existing folder for this run */
     const char *cwd;
     char *const *argv, *const *envp;
-    const struct rp_try_folders *folders; /* behind overlays; NULL: the program writes for real */
-    const struct rp_try_folders *writes;  /* other places that it may write to */
-    const char *ours;                     /* the folder of the session, which it may write to */
+    const struct rp_try_folders
+        *folders; /* folders behind overlays; NULL if the program really writes */
+    const struct rp_try_folders *writes; /* other places to which it may write */
+    const char *ours;                    /* the folder of the session, to which it may write */
 };
 
 struct rp_try_rank {
     int fd;
     int64_t rank;
-    size_t n; /* bytes of a line that is not complete yet */
+    size_t n; /* bytes of a line that is not complete */
     char bytes[RP_TRY_LINE];
 };
 
@@ -48,27 +50,27 @@ struct rp_try_child {
     bool frozen, gone;
     int status; /* once gone: of wait */
     char scratch[RP_TRY_PATH];
-    int64_t world; /* how many ranks there are, as they say; 0: none has connected */
+    int64_t world; /* number of ranks, as they report it; 0 if none has connected */
     size_t nranks;
     struct rp_try_rank *ranks[RP_TRY_RANKS];
 };
 
-struct rp_try_spent { /* by a program from its start to its end, with its children */
+struct rp_try_spent { /* time used by a program from its start to its end, with its children */
     int64_t wall_ns, processor_ns, memory_bytes;
 };
 
-/* The socket that the hook connects to, inside the scratch folder. */
+/* The socket in the scratch folder to which the hook connects. */
 #define RP_TRY_SOCKET "line"
-#define RP_TRY_LOG    "log" /* what the program printed */
+#define RP_TRY_LOG    "log" /* the output of the program */
 #define RP_TRY_SPENT  "spent"
 
 enum rp_code rp_try_child_start(const struct rp_try_start *start, struct rp_try_child **out,
                                 struct rp_err *err);
-/* Ends all its processes and frees it; NULL is fine. */
+/* Ends all its processes and frees it; NULL is allowed. */
 void rp_try_child_end(struct rp_try_child *child);
 
-/* The next line of any rank: 1 and its text and rank; 0: none within this time; -1: the program has
-   ended, and there are no more lines. */
+/* Gives the next line of any rank. Returns 1 with its text and rank, 0 if there is none within this
+   time, and -1 if the program has ended and there are no more lines. */
 int rp_try_child_line(struct rp_try_child *child, int timeout_ms, char *line, size_t cap,
                       int64_t *rank);
 /* Sends a line to every rank. */
@@ -76,20 +78,20 @@ void rp_try_child_tell(struct rp_try_child *child, const char *line);
 
 void rp_try_child_freeze(struct rp_try_child *child, bool frozen);
 
-/* What it has spent, once it has ended. */
+/* Gives the time that it has used, once it has ended. */
 bool rp_try_child_spent(const struct rp_try_child *child, struct rp_try_spent *out);
 
-/* The last line of what it printed that says why it ended, or "". */
+/* Finds the last line of its output that says why it ended, or "". */
 void rp_try_child_last_words(const struct rp_try_child *child, char *out, size_t cap);
 
 /* ---- overlay.c ---- */
 
-/* In a child process: from now on the folders are behind overlays whose changes go to `scratch`.
-   Returns 0 or an errno. */
+/* Called in a child process: from now on the folders are behind overlays whose changes go to
+   `scratch`. Returns 0 or an errno. */
 int rp_try_overlay_enter(const struct rp_try_folders *folders, const char *scratch);
-/* Afterwards: nothing else can be written to, but `more`, our own folder and those of the system.
-   Kernels before 5.19 have no way to do it. */
+/* Called after that: nothing else can be written except `more`, our own folder and those of the
+   system. Kernels before 5.19 cannot do this. */
 void rp_try_overlay_close(const struct rp_try_folders *folders, const struct rp_try_folders *more,
                           const char *scratch);
-/* Whether this machine lets a process without privileges do that. */
+/* Whether this machine lets a process without privileges use overlays. */
 bool rp_try_overlay_works(const char *scratch);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What torch.compile made of a variant, from its log: why it may bring less than was expected. */
+/* Reads from the log of torch.compile what it made of a variant: why it may gain less than
+   expected. */
 #include "base/text.h"
 #include "formats/torch_trace/torch_trace.h"
 #include "try/session.h"
@@ -36,7 +37,7 @@ const char *rp_try_compiled_text(const char *folder, struct rp_arena *arena)
     size_t n = 0;
 
     rp_torch_trace_init(&log);
-    (void)rp_torch_trace_open(&log, folder, NULL, NULL); /* what was read up to an error counts */
+    (void)rp_torch_trace_open(&log, folder, NULL, NULL); /* the part read before an error counts */
     for (size_t i = 0; i < log.compiles.n; i++) {
         const struct rp_torch_compile *c = &log.compiles.at[i];
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rounds of new processes, and what they say (against.h). A test of means over processes is looked
- * at after few rounds, with the allowed error divided by the looks, the programs and two witnesses:
- * the wall clock, and processor time, which other programs of the machine disturb less.
+ * Rounds of new processes, and their evaluation (against.h). A test of means over processes is made
+ * after few rounds. The allowed error is divided by the looks, the programs and two witnesses: the
+ * wall clock, and processor time, which other programs on the machine disturb less.
  */
 #include "base/clock.h"
 #include "base/text.h"
@@ -14,11 +14,11 @@
 #include <string.h>
 
 #define TURNS        12    /* of a loop in a round */
-#define TURN_NS      150e6 /* a turn is about this long */
+#define TURN_NS      150e6 /* a turn takes about this long */
 #define TURN_STEPS   50
-#define LEAST_TURNS  3 /* of a loop that ends: with fewer it is measured from start to end */
+#define LEAST_TURNS  3 /* a loop that ends with fewer turns is measured from start to end */
 #define SLOWER_CLOCK 0.7
-#define BUSY         0.2 /* of the time, in the round in which it waited least for a processor */
+#define BUSY         0.2 /* a part of the time, in the round in which it waited least for a processor */
 
 /* ------------------------------------------------------------------ a round of loops */
 
@@ -33,7 +33,7 @@ static void refuse(struct rp_try_side *side, const char *why)
         snprintf(side->refused, sizeof side->refused, "%s", why);
 }
 
-/* The processes of a round, one after the other, up to the end of their first steps. */
+/* Starts the processes of a round, one after the other, up to the end of their first steps. */
 static bool begin_loops(struct rp_try_duel *d, bool backwards)
 {
     const struct rp_try_mode mode = {0};
@@ -62,7 +62,7 @@ static void choose_turn(struct rp_try_duel *d)
     d->turn = (size_t)fmax(1, fmin(TURN_STEPS, ceil(TURN_NS / step)));
 }
 
-/* Each of the sides once. False: yours has failed. */
+/* Runs each of the sides once. Returns false if yours has failed. */
 static bool take_turns(struct rp_try_duel *d, struct turns *turns, size_t turn)
 {
     for (size_t k = 0; k < d->n; k++) {
@@ -85,7 +85,7 @@ static bool take_turns(struct rp_try_duel *d, struct turns *turns, size_t turn)
     return d->side[0].v.state == RP_TRY_ALIVE;
 }
 
-/* Our time has the one step of a turn that is not timed, and is a little longer. */
+/* Our time includes the one step of a turn that is not timed, and must be a little longer. */
 static void check_clock(const struct rp_try_duel *d, struct rp_try_side *side,
                         const struct turns *t)
 {
@@ -97,8 +97,8 @@ static void check_clock(const struct rp_try_duel *d, struct rp_try_side *side,
                "clock was changed");
 }
 
-/* The update of yours in the first round is what all are compared with, that of the second round
-   tells whether yours repeats itself; then the others are judged as changes are (same.c). */
+/* The update of yours in the first round is the reference for all, and that of the second round
+   tells whether yours repeats itself; then the others are judged like changes (same.c). */
 static void judge_updates(struct rp_try_duel *d)
 {
     struct rp_try_variant *first = &d->s->variants[0], *again = &d->s->variants[1];
@@ -139,7 +139,7 @@ static void add_round(struct rp_try_side *side, double ns, double spent_ns, doub
     side->spent_log[side->n++] = spent_log;
 }
 
-/* False: yours has failed, or the loop is too short. */
+/* Returns false if yours has failed, or the loop is too short. */
 static bool round_of_loops(struct rp_try_duel *d)
 {
     struct turns *turns = calloc(d->n, sizeof *turns);
@@ -226,7 +226,7 @@ static bool round_of_wholes(struct rp_try_duel *d)
 
 /* ------------------------------------------------------------------ looking */
 
-/* Processor time tells of a program that computes, and not on a device. */
+/* Processor time is evidence for a program that computes, and not on a device. */
 static bool has_witness(const struct rp_try_duel *d, const struct rp_try_side *side)
 {
     const char *device = rp_try_fact(&d->s->facts, "device");
@@ -267,7 +267,7 @@ static bool is_look(size_t rounds)
     return false;
 }
 
-/* Whether something is still open. */
+/* Whether anything is still undecided. */
 static bool look(struct rp_try_duel *d, size_t rounds, bool last)
 {
     bool open = false;
@@ -278,7 +278,7 @@ static bool look(struct rp_try_duel *d, size_t rounds, bool last)
         if (side->v.state == RP_TRY_FAILED || (side->verdict && !last))
             continue;
         if (*side->refused && !last)
-            continue; /* how fast it is does not matter */
+            continue; /* its speed does not matter */
         if (!side->verdict && (last || is_look(rounds)))
             look_at(d, side, last);
         open |= side->verdict == RP_TRY_UNDECIDED;
@@ -311,7 +311,7 @@ static const char *same_whole(const struct rp_try_duel *d, struct rp_try_side *s
     return "different output";
 }
 
-#define REPEATED 2 /* rounds tell whether yours repeats itself */
+#define REPEATED 2 /* number of rounds that show whether yours repeats itself */
 
 static void compare(struct rp_try_duel *d)
 {
@@ -322,7 +322,7 @@ static void compare(struct rp_try_duel *d)
 
 /* ------------------------------------------------------------------ all rounds */
 
-/* Whether there is time for a round like the last. */
+/* Whether there is time for a round like the last one. */
 static bool has_time(const struct rp_try_duel *d)
 {
     return rp_clock_ns() + d->round_ns < d->s->deadline_ns;

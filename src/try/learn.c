@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call found out about predictions, for later ones. Only what this call measured counts:
- * rows of an earlier call were kept by it, where it was asked to. Verdicts that the noise does not
- * allow say nothing, nor do programs on the CPU, which `simulate` does not predict.
+ * Keeps for later calls how good predictions were. Only measurements of this call count: an earlier
+ * call kept its own rows if it was asked to. Verdicts that the noise does not allow do not count,
+ * nor do programs on the CPU, which `simulate` does not predict.
  */
 #include "outcomes/outcomes.h"
 #include "try/session.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Other versions of the user's program. A revision of git is checked out into a clone that shares
- * the objects of the repository, beside it: the working tree, its index and its list of worktrees
- * stay as they are. What git ignores is not of any revision (data, built extensions): it is linked,
- * unless sources of extensions differ, which then have to be built.
+ * Makes other versions of the user's program. A revision of git is checked out into a clone that
+ * shares the objects of the repository and lies beside it: the working tree, its index and its list
+ * of worktrees stay as they are. Files that git ignores belong to no revision (data, built
+ * extensions): they are linked, unless sources of extensions differ, which then have to be built.
  */
 #include "base/text.h"
 #include "try/against.h"
@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OUTPUT 16384     /* of a command, that is read */
-#define LIST   (1 << 20) /* of one that lists files */
+#define OUTPUT 16384     /* for the output of a command */
+#define LIST   (1 << 20) /* for the output of a command that lists files */
 
 /* ------------------------------------------------------------------ commands */
 
@@ -37,7 +37,7 @@ static void command_exec(const char *folder, const char *const *argv, int out)
     _exit(127);
 }
 
-/* Runs a command in a folder, with what it prints in `out`. Returns its exit status, or -1. */
+/* Runs a command in a folder, with its output in `out`. Returns its exit status, or -1. */
 static int run_in(const char *folder, const char *const argv[16], char *out, size_t cap)
 {
     int fds[2], status = -1;
@@ -76,7 +76,8 @@ static const char *last_line(const char *text)
 
 /* ------------------------------------------------------------------ folders */
 
-/* The folder of git that the current one lies in, or the current one; whether it is of git. */
+/* Finds the git folder that contains the current one, or the current one; returns whether it
+   belongs to git. */
 static bool find_top(const struct rp_try_session *s, char out[PATH_MAX])
 {
     char text[PATH_MAX];
@@ -86,7 +87,7 @@ static bool find_top(const struct rp_try_session *s, char out[PATH_MAX])
     return git;
 }
 
-/* "TOP/data/x" -> "OTHER/data/x", where the path lies in the top folder. */
+/* Turns "TOP/data/x" into "OTHER/data/x" if the path is in the top folder. */
 static const char *moved(const char *path, const char *top, const char *to, struct rp_arena *arena)
 {
     size_t n = strlen(top);
@@ -96,7 +97,8 @@ static const char *moved(const char *path, const char *top, const char *to, stru
                : rp_arena_textf(arena, "%s%s", to, path + n);
 }
 
-/* The program of the user in another folder, in which what the words name lies as in the own. */
+/* Moves the program of the user to another folder, so that paths in its words lead to the same
+   places there. */
 static void move_program(const struct rp_try_session *s, const char *top, const char *to,
                          struct rp_arena *arena, struct rp_try_program *out)
 {
@@ -135,7 +137,7 @@ static bool is_source(const char *path)
     return false;
 }
 
-/* What tools write, and would write into the folder of the user through a link. */
+/* Whether it is a file that tools write, and would write through a link into the user's folder. */
 static bool is_of_tools(const char *name)
 {
     return strstr(name, "__pycache__") || rp_text_ends(name, ".pyc") || *name == '.' ||
@@ -158,8 +160,8 @@ static void make_link(const char *top, const char *to, const char *name)
         (void)!symlink(from, path);
 }
 
-/* What a command of git lists in a folder, as lines; NULL with the reason in err where there is
-   more than can be read. */
+/* Returns the lines that a command of git lists in a folder; NULL, with the reason in err, if they
+   are too many. */
 static char *list_of(const char *folder, const char *command, const char *word,
                      struct rp_arena *arena, struct rp_err *err)
 {
@@ -168,15 +170,15 @@ static char *list_of(const char *folder, const char *command, const char *word,
     if (rp_err_need(list, err, "listing files") != RP_OK)
         return NULL;
     if (run_in(folder, (const char *const[16]){"sh", "-c", command, word}, list, LIST) != 0)
-        *list = '\0'; /* it is not of git, or not yet */
+        *list = '\0'; /* it is not in git, or not yet */
     if (strlen(list) + 2 < LIST)
         return list;
     rp_err_set(err, RP_LIMIT, "'%s' in '%s' lists more than 1 MiB of names", command, folder);
     return NULL;
 }
 
-/* Links what git ignores. Of built extensions only where their sources are the same: neither the
-   commit nor the patch, one of which is NULL, may change them. */
+/* Links files that git ignores. Built extensions are linked only if their sources are the same:
+   neither the commit nor the patch, one of which is NULL, may change them. */
 static enum rp_code link_ignored(const char *top, const char *commit, const char *patch,
                                  const char *to, bool prepared, struct rp_arena *arena,
                                  struct rp_try_other *out, struct rp_err *err)
@@ -213,7 +215,7 @@ static enum rp_code link_ignored(const char *top, const char *commit, const char
     return RP_OK;
 }
 
-/* Submodules are cloned from those of the working tree. */
+/* Clones submodules from those of the working tree. */
 static enum rp_code add_modules(const char *top, const char *to, struct rp_arena *arena,
                                 struct rp_err *err)
 {
@@ -265,7 +267,7 @@ static enum rp_code make_revision(const char *top, const char *commit, const cha
     return RP_OK;
 }
 
-/* The working tree as it is, without what git ignores, and the patch in it. */
+/* Copies the working tree without files that git ignores, and applies the patch. */
 static enum rp_code make_patched(const char *top, bool git, const char *patch, const char *to,
                                  struct rp_try_other *out, struct rp_err *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folders that a program may read and cannot change: each is covered by an overlay file system in a
- * mount namespace of the program's own; what it writes is in a folder of ours. A user namespace
- * makes this possible without privileges, where the machine allows it. Writing anywhere else is
- * refused by the kernel (Landlock), unless the user has allowed it.
+ * Folders that a program may read and cannot change: each one is covered by an overlay file system
+ * in a mount namespace of the program's own, and its changes go to a folder of ours. A user
+ * namespace makes this possible without privileges if the machine allows it. The kernel (Landlock)
+ * refuses to write anywhere else, unless the user has allowed it.
  */
 #include "try/child.h"
 
@@ -31,14 +31,14 @@ static bool write_file(const char *path, const char *text)
     return good;
 }
 
-/* The user keeps the own ids. */
+/* Maps the user's ids to themselves. */
 static int enter_namespaces(void)
 {
     unsigned uid = getuid(), gid = getgid();
     char map[64];
 
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS)) {
-        if (unshare(CLONE_NEWNS)) /* with privileges that is enough */
+        if (unshare(CLONE_NEWNS)) /* with privileges nothing else is needed */
             return errno;
     } else {
         write_file("/proc/self/setgroups", "deny");
@@ -65,7 +65,7 @@ static void escape_option(char *to, size_t cap, const char *path)
     to[n] = '\0';
 }
 
-/* lower: the folder, opened before another overlay hid it */
+/* `lower` is the folder, opened before another overlay hid it. */
 static int cover(const char *folder, int lower, const char *upper, const char *work)
 {
     char up[2 * PATH_MAX], working[2 * PATH_MAX], options[4 * PATH_MAX + 128];
@@ -78,7 +78,8 @@ static int cover(const char *folder, int lower, const char *upper, const char *w
              lower, up, working);
     if (!mount("overlay", folder, "overlay", 0, options))
         return 0;
-    options[strlen(options) - strlen(",userxattr")] = '\0'; /* older kernels, with privileges */
+    options[strlen(options) - strlen(",userxattr")] =
+        '\0'; /* older kernels, with privileges, refuse this option */
     return mount("overlay", folder, "overlay", 0, options) ? errno : 0;
 }
 
@@ -92,7 +93,8 @@ static int cover_all(const struct rp_try_folders *folders, const int *lower,
         snprintf(upper, sizeof upper, "%s/%zu", changes, i);
         snprintf(work, sizeof work, "%s/%zu.work", changes, i);
         failed = cover(folders->paths[i], lower[i], upper, work);
-        if (failed && i == 0) { /* on some file systems changes cannot be kept: in memory then */
+        if (failed &&
+            i == 0) { /* some file systems cannot hold the changes, which are then kept in memory */
             if (mount("tmpfs", changes, "tmpfs", 0, "mode=0755"))
                 return errno;
             failed = cover(folders->paths[i], lower[i], upper, work);
@@ -118,7 +120,7 @@ int rp_try_overlay_enter(const struct rp_try_folders *folders, const char *scrat
     return failed;
 }
 
-/* Covers a folder, writes into it, and looks. */
+/* Tests it by covering a folder, writing into it and looking. */
 bool rp_try_overlay_works(const char *scratch)
 {
     struct rp_try_folders folders = {.n = 1};
@@ -153,7 +155,7 @@ bool rp_try_overlay_works(const char *scratch)
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
 #endif
 
-#ifdef LANDLOCK_ACCESS_FS_REFER /* without it no file may be moved to another folder */
+#ifdef LANDLOCK_ACCESS_FS_REFER /* without this right no file may be moved to another folder */
 
 #define CREATES                                                                                    \
     (LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |                              \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the runs of a session are: which folders the program could write to, and a folder of ours
- * for the hook, logs, caches and what the program wrote instead.
+ * Finds the places of a session: the folders to which the program could write, and a folder of ours
+ * for the hook, logs, caches and redirected changes of the program.
  */
 #include "try/place.h"
 #include "base/text.h"
@@ -34,7 +34,7 @@ bool rp_try_place_covers(const struct rp_try_folders *folders, const char *path)
     return false;
 }
 
-/* A folder of the file system's own is left alone; so is "/", which has all of them. */
+/* Folders of the system are left alone; so is "/", which contains them. */
 void rp_try_place_add(struct rp_try_folders *folders, const char *name)
 {
     static const char *const systems[] = {"/proc", "/sys", "/dev", "/run", "/tmp"};
@@ -47,7 +47,7 @@ void rp_try_place_add(struct rp_try_folders *folders, const char *name)
     for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++)
         if (i < 4 ? is_inside(path, systems[i]) : !strcmp(path, systems[i]))
             return;
-    for (size_t i = 0; i < folders->n; i++) /* one that is inside this one */
+    for (size_t i = 0; i < folders->n; i++) /* one that is inside of this one */
         if (is_inside(folders->paths[i], path)) {
             memcpy(folders->paths[i], path, sizeof path);
             return;
@@ -67,7 +67,7 @@ void rp_try_place_allow(struct rp_try_folders *writes, const char *path)
         writes->n++;
 }
 
-/* "runs/a", "--out=/data/x": the folder, or the one in which it would be made. */
+/* Adds the folder that "runs/a" or "--out=/data/x" names, or the one in which it would be made. */
 static void add_argument(struct rp_try_folders *folders, const char *word)
 {
     const char *equal = *word == '-' ? strchr(word, '=') : NULL;
@@ -85,7 +85,8 @@ static void add_argument(struct rp_try_folders *folders, const char *word)
     }
 }
 
-/* File systems that are mounted inside these folders: an overlay does not show them. */
+/* Adds file systems that are mounted inside these folders, because an overlay does not show
+   them. */
 static void add_mounts(struct rp_try_folders *folders)
 {
     FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -143,7 +144,7 @@ enum rp_code rp_try_place_make(char *out, size_t cap, const struct rp_try_folder
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         if (!places[i] || !realpath(places[i], real) || rp_try_place_covers(folders, real) ||
             snprintf(path, sizeof path, "%s/reprise-try-XXXXXX", real) >= (int)sizeof path ||
-            strlen(path) > 70 || !mkdtemp(path)) /* names of sockets are short */
+            strlen(path) > 70 || !mkdtemp(path)) /* names of sockets must be short */
             continue;
         if (!write_hook(path))
             return rp_err_set_os(err, errno, "cannot write into '%s'", path);
@@ -179,7 +180,8 @@ static void remove_below(int folder, unsigned depth)
 
 void rp_try_place_remove(const char *path)
 {
-    if (!rp_text_begins(rp_text_file(path), "reprise-try-")) /* only what was made above */
+    if (!rp_text_begins(rp_text_file(path),
+                        "reprise-try-")) /* removes only a folder that was made above */
         return;
     remove_below(open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), 64);
     rmdir(path);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Folders of a session (place.c). */
+/* The folders of a session (place.c). */
 #include "try/child.h"
 
-/* The folders that the program may write to: where it is started, the user's home, those that its
-   arguments name, and file systems that are mounted inside of them. */
+/* Finds the folders to which the program may write: the one where it is started, the user's home,
+   those that its arguments name, and file systems mounted inside of them. */
 void rp_try_place_folders(struct rp_try_folders *out, char *const *words, size_t n,
                           const char *cwd);
 
-/* Adds one of them, unless it is there, is no folder or one of the system. */
+/* Adds a folder, unless it is already there, is not a folder, or belongs to the system. */
 void rp_try_place_add(struct rp_try_folders *folders, const char *name);
 
-/* Lets programs write to a path, or into its folder where it does not exist. */
+/* Lets programs write to a path, or into its folder if it does not exist. */
 void rp_try_place_allow(struct rp_try_folders *writes, const char *path);
 
 bool rp_try_place_covers(const struct rp_try_folders *folders, const char *path);
 
-/* Makes a folder outside of these, with the hook in it. */
+/* Makes a folder outside of these that contains the hook. */
 enum rp_code rp_try_place_make(char *out, size_t cap, const struct rp_try_folders *folders,
                                struct rp_err *err);
-void rp_try_place_remove(const char *path); /* with all that is in it */
+void rp_try_place_remove(const char *path); /* removes it with its content */
 
-/* Memory of this machine; 0: not known. */
+/* Gives the memory of this machine; 0 if not known. */
 void rp_try_place_memory(int64_t *free_bytes, int64_t *total_bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `simulate` expects of the changes. The program is recorded once by `reprise record`, with
- * the hook in it, which ends it after some steps; then `reprise simulate` is asked about each
+ * Asks `simulate` what it expects of the changes. The program is recorded once by `reprise record`
+ * with the hook in it, which ends it after some steps; then `reprise simulate` is asked about each
  * change, with the step time that was measured without the recorder. Both are this program, in
  * processes of their own.
  */
@@ -20,7 +20,7 @@
 #define RECORDED_STEPS 12
 #define SECOND         INT64_C(1000000000)
 
-/* This program, where it is `reprise` and not another one that uses the library. */
+/* Finds this program if it is `reprise`, and not another program that uses the library. */
 static bool find_self(char *out, size_t cap)
 {
     ssize_t n = readlink("/proc/self/exe", out, cap - 1);
@@ -29,7 +29,7 @@ static bool find_self(char *out, size_t cap)
     return rp_text_begins(rp_text_file(out), "reprise");
 }
 
-/* Records a program (NULL: the user's) behind the hook, into a folder in the scratch folder. */
+/* Records a program (NULL for the user's) behind the hook, into a folder in the scratch folder. */
 static bool record(struct rp_try_session *s, const char *self, const struct rp_try_program *program,
                    const char *folder)
 {
@@ -58,7 +58,7 @@ static bool record(struct rp_try_session *s, const char *self, const struct rp_t
     return good;
 }
 
-/* Asks this program, with the answer in a file. */
+/* Asks this program; the answer goes to a file. */
 static bool ask(const char *answer, const char *const argv[10])
 {
     char *words[10];
@@ -89,8 +89,7 @@ static bool run_simulate(const char *self, const char *folder, const char *what_
                                        step_ns > 0 ? "--unprofiled-step" : NULL, step});
 }
 
-/* One of "predictions"; a change that is impossible has none. `why` is set where it does not apply.
- */
+/* Reads one of "predictions"; an impossible change has none. `why` is set if it does not apply. */
 static void read_prediction(struct rp_json *p, struct rp_try_variant *v)
 {
     struct rp_json_token key, value;
@@ -140,7 +139,8 @@ void rp_try_read_answer(const char *path, struct rp_try_variant *v)
     rp_input_close(in);
 }
 
-/* One of "rows" of `diff`: "aten::mm [512,1024]: 1.20 -> 0.60 ms"; NULL: it is the same. */
+/* Reads one of the "rows" of `diff`: "aten::mm [512,1024]: 1.20 -> 0.60 ms"; NULL if nothing
+   changed. */
 static const char *read_change(struct rp_json *p, struct rp_arena *arena)
 {
     const char *what = NULL, *shape = "", *change = "noise";
@@ -248,8 +248,7 @@ void rp_try_predict(struct rp_try_session *s)
     snprintf(answer, sizeof answer, "%s/answer", s->scratch);
     if (!s->recording[0] || !find_self(self, sizeof self))
         return;
-    rp_try_session_goes_on(s,
-                           "predicting"); /* an interrupt counts; the time that is over does not */
+    rp_try_session_goes_on(s, "predicting"); /* an interrupt counts, but not the end of the time */
     for (size_t i = 2; i < s->nvariants && !s->cancelled; i++) {
         struct rp_try_variant *v = &s->variants[i];
 
@@ -273,6 +272,6 @@ void rp_try_look(struct rp_try_session *s)
         rp_try_what_if(v, what_if, sizeof what_if);
         if (*what_if && run_simulate(self, s->recording, what_if, 0, answer))
             rp_try_read_answer(answer, v);
-        v->predicted = false; /* its step without the recorder is not known yet */
+        v->predicted = false; /* the time of its step without the recorder is not yet known */
     }
 }

@@ -2,7 +2,8 @@
 /*
  * Variants take turns: all are alive, each waits in its last step, and in a round each runs a few
  * steps. The order is reversed from round to round, so that a machine that becomes slower or faster
- * does not favour one of them. The unchanged program runs twice: what these two differ by is noise.
+ * does not favour one of them. The unchanged program runs twice: the difference of these two is
+ * noise.
  */
 #include "base/clock.h"
 #include "try/place.h"
@@ -14,23 +15,23 @@
 #include <unistd.h>
 
 #define WARM_ROUNDS 2
-#define TURN_NS     150e6 /* a turn is about this long */
+#define TURN_NS     150e6 /* a turn takes about this long */
 #define TURN_STEPS  50
 
 struct wave {
     struct rp_try_session *s;
     size_t n;
-    struct rp_try_variant *at[RP_TRY_CHANGES_MOST + 4]; /* [0] and [1] are unchanged */
+    struct rp_try_variant *at[RP_TRY_CHANGES_MOST + 4]; /* [0] and [1] are the unchanged program */
     size_t turn;                                        /* steps */
-    size_t ahead;                                       /* so many start at a time */
+    size_t ahead;                                       /* how many start at the same time */
     int64_t end_ns;
     struct rp_try_interval control;
 };
 
 /* ------------------------------------------------------------------ beginning a wave */
 
-/* Starting may take at most half of the time. Those that were not started are for the next wave,
-   which gets its share of what is left. */
+/* Starting may take at most half of the time. Variants that were not started wait for the next
+   wave, which gets its share of the rest. */
 static void cut_wave(struct wave *w, size_t n)
 {
     int64_t now = rp_clock_ns();
@@ -39,7 +40,7 @@ static void cut_wave(struct wave *w, size_t n)
     w->n = n;
 }
 
-/* How many variants can be alive: on the device, and on the host. */
+/* Returns how many variants can be alive, on the device and on the host. */
 static size_t room(const struct rp_try_session *s)
 {
     int64_t own = rp_try_fact_number(&s->facts, "memory"), rss, left, total;
@@ -64,8 +65,8 @@ static void start_in_wave(struct wave *w, struct rp_try_variant *v)
         rp_try_start_helpers(w->s, v);
 }
 
-/* Several start at a time: that takes long, and nothing is measured meanwhile. Returns how many did
-   before too much of the time was over. */
+/* Starts several at the same time, because starting takes long and nothing is measured meanwhile.
+   Returns how many started before too much of the time was over. */
 static size_t start_all(struct wave *w)
 {
     int64_t half_ns = (rp_clock_ns() + w->end_ns) / 2;
@@ -77,7 +78,7 @@ static size_t start_all(struct wave *w)
         while (started < w->n && started < i + w->ahead)
             start_in_wave(w, w->at[started++]);
         if (!rp_try_ready(w->s, w->at[i]) && i < 2)
-            break; /* without it there is nothing to compare with */
+            break; /* without the unchanged program there is nothing to compare */
     }
     return started;
 }
@@ -87,8 +88,8 @@ static bool unchanged_alive(const struct wave *w)
     return w->at[0]->state == RP_TRY_ALIVE && w->at[1]->state == RP_TRY_ALIVE;
 }
 
-/* The first steps follow when all have started, one variant after the other: beside compilers they
-   would take many times as long. */
+/* The first steps follow when all have started, one variant after the other, because they would
+   take many times as long beside compilers. */
 static bool wave_begin(struct wave *w)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -116,7 +117,8 @@ static size_t count_alive(const struct wave *w)
     return n;
 }
 
-/* As many steps as make a turn long enough, and let half of the rounds fit into the time. */
+/* Chooses a number of steps that makes a turn long enough and lets half of the rounds fit into the
+   time. */
 static void choose_turn(struct wave *w)
 {
     double step = fmax(1e3, (double)w->at[0]->early_step_ns), turn = ceil(TURN_NS / step);
@@ -130,11 +132,11 @@ static void choose_turn(struct wave *w)
 
 /* ------------------------------------------------------------------ rounds */
 
-/* All variants once. Those that fail are left out from then on. */
+/* Runs all variants once. Those that fail are left out from then on. */
 static bool run_round(struct wave *w, size_t round, bool counts)
 {
     for (size_t i = 0; i < w->n; i++) {
-        /* unchanged, the others, unchanged again; then backwards */
+        /* the order is unchanged, others, unchanged, and then backwards */
         size_t place = round % 2 ? w->n - 1 - i : i;
         size_t k = place == 0 ? 0 : place == w->n - 1 ? 1 : place + 1;
         struct rp_try_variant *v = w->at[k];
@@ -151,9 +153,9 @@ static bool run_round(struct wave *w, size_t round, bool counts)
     return true;
 }
 
-/* The interval of a variant against the unchanged program, whose two runs take turns in this: a
-   difference of two runs is symmetric where the change does nothing, as the sign test assumes, one
-   to their mean is not. */
+/* The interval of a variant against the unchanged program. Its two runs take turns as the
+   reference, because the difference of two runs is symmetric if the change does nothing, as the
+   sign test assumes; one to their mean is not. */
 static struct rp_try_interval interval_of(const struct wave *w, const struct rp_try_variant *v)
 {
     const struct rp_try_variant *a = w->at[0], *b = w->at[1];
@@ -170,7 +172,7 @@ static struct rp_try_interval interval_of(const struct wave *w, const struct rp_
     return rp_try_median(values, n, rp_try_error(w->s->nvariants - 1));
 }
 
-/* What the first steps took more than so many usual ones. */
+/* Returns the time of the first steps beyond that of as many usual ones. */
 static double excess(const struct wave *w, const struct rp_try_variant *v)
 {
     return (double)v->early_ns - rp_try_middle(v->step_ns, v->nrounds) * (double)w->s->steps;
@@ -196,7 +198,7 @@ static void look_at(struct wave *w, struct rp_try_variant *v, bool last)
     }
 }
 
-/* After some rounds: the variants that need no more are done. Returns how many go on. */
+/* After some rounds, ends the variants that need no more. Returns how many go on. */
 static size_t look(struct wave *w, bool last)
 {
     size_t more = 0;
@@ -223,7 +225,7 @@ static bool came_to_its_end(const struct rp_try_variant *v)
     return v->state == RP_TRY_FAILED && strstr(v->why, "came to its end");
 }
 
-/* The program has so few steps that shorter turns give more rounds: once, they are tried. */
+/* If the program has so few steps that shorter turns give more rounds, they are tried once. */
 static bool wants_shorter_turns(struct wave *w)
 {
     struct rp_try_session *s = w->s;
@@ -232,7 +234,7 @@ static bool wants_shorter_turns(struct wave *w)
     if (!s->ended || s->turn_most || w->turn == 1 || rounds >= enough)
         return false;
     s->turn_most = rounds * (w->turn + 1) / enough;
-    s->turn_most -= s->turn_most > 1; /* the step that is not timed */
+    s->turn_most -= s->turn_most > 1; /* without the step that is not timed */
     s->turn_most += !s->turn_most;
     s->ended = false;
     for (size_t i = 0; i < w->n; i++)
@@ -243,7 +245,7 @@ static bool wants_shorter_turns(struct wave *w)
     return true;
 }
 
-/* What was measured before the program came to its end counts. */
+/* Rounds measured before the program came to its end count. */
 static void revive_ended(struct wave *w)
 {
     for (size_t i = 0; i < w->n && w->s->ended; i++)
@@ -281,7 +283,7 @@ static void wave_rounds(struct wave *w)
         if (good && is_look(round + 1))
             more = look(w, round + 1 == RP_TRY_ROUNDS);
         if (rp_clock_ns() > w->end_ns && count_winners(s) > 1)
-            break; /* the rest of the time is for all of them together */
+            break; /* the rest of the time is for all winners together */
         if (!rp_try_session_goes_on(s, "measuring"))
             break;
     }
@@ -289,7 +291,7 @@ static void wave_rounds(struct wave *w)
         return;
     revive_ended(w);
     look(w, true);
-    for (size_t i = 0; i < 2; i++) { /* of several waves the first has a row */
+    for (size_t i = 0; i < 2; i++) { /* of several waves, only the first has a row */
         if (w->at[i]->usual_ns <= 0)
             look_at(w, w->at[i], true);
         rp_try_stop(w->at[i]);
@@ -328,7 +330,7 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Where starting took longer than planned, rounds still get a third of what is left. */
+/* If starting took longer than planned, rounds still get a third of the rest. */
 void rp_try_measure(struct rp_try_session *s)
 {
     while (count_waiting(s) && rp_try_session_goes_on(s, "measuring")) {

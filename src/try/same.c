@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a variant computes what the unchanged program does: how the parameters changed in the
- * first steps is compared. Two things make honest runs differ, and each has a run that shows it:
+ * Decides whether a variant computes the same as the unchanged program, by comparing how the
+ * parameters changed in the first steps. Two things make honest runs differ, and each has a run
+ * that shows it:
  *
  *     dropout       draws other numbers in compiled code and in other types: both programs again
  *                   without it (the twin of a variant)
@@ -17,10 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REDUCED 0.1 /* lower precision: updates that differ by less are the same */
-#define BROKEN  0.3 /* a program whose update differs by more is another one: it is not measured */
-#define TIMES   3   /* as much as another run that is known to be right */
-#define TELLS   0.5 /* a limit above this would let a broken program pass */
+#define REDUCED 0.1 /* in lower precision, updates that differ by less are the same */
+#define BROKEN  0.3 /* a program whose update differs by more is not the same, and is not measured \
+                     */
+#define TIMES 3     /* as much as another run that is known to be right, times this */
+#define TELLS 0.5   /* a limit above this would let a broken program pass */
 
 /* ------------------------------------------------------------------ kinds of arithmetic */
 
@@ -48,7 +50,7 @@ static bool compiles(const struct rp_try_variant *v)
     return false;
 }
 
-/* JAX has no parameters: arrays go into a function, and others come out. */
+/* JAX has no parameters: arrays go into a function, and others come out of it. */
 static bool has_parameters(const struct rp_try_session *s)
 {
     return !rp_try_is_of(&s->facts, "jax");
@@ -94,7 +96,7 @@ static void start_rounded(struct rp_try_session *s, enum rp_try_same kind)
     rp_try_start(s, v, &mode);
 }
 
-/* The update of such a run, which then has done its work; NULL where it failed. */
+/* Returns the update of such a run, which is then done; NULL if it failed. */
 static const char *update_of(struct rp_try_session *s, struct rp_try_variant *helper)
 {
     if (!helper)
@@ -139,7 +141,7 @@ void rp_try_stop_helpers(struct rp_try_session *s)
 
 /* ------------------------------------------------------------------ judging */
 
-/* The unchanged program, without dropout where it has some. */
+/* Returns the update of the unchanged program, without dropout if it has some. */
 static const char *unchanged_update(struct rp_try_session *s)
 {
     if (!has_dropout(s))
@@ -148,7 +150,7 @@ static const char *unchanged_update(struct rp_try_session *s)
     return update_of(s, s->variants[0].twin);
 }
 
-/* Both programs without dropout. False: one of them did not run to the end. */
+/* Compares both programs without dropout. Returns false if one of them did not run to the end. */
 static bool compare_twins(struct rp_try_session *s, struct rp_try_variant *v)
 {
     const char *other = unchanged_update(s), *own;
@@ -163,8 +165,8 @@ static double last_ratio(const struct rp_try_difference *d)
     return d->n ? d->ratio[d->n - 1] : NAN;
 }
 
-/* What rounding in this format, once, makes of the program. False: it cannot be known, because that
-   run did not come to its end; of JAX, where parameters are not rounded, it is nothing. */
+/* Measures the effect of rounding once in this format on the program. Returns false if that run did
+   not come to its end; for JAX, where parameters are not rounded, the effect is none. */
 static bool compare_rounded(struct rp_try_session *s, enum rp_try_same kind,
                             struct rp_try_difference *out)
 {
@@ -175,7 +177,7 @@ static bool compare_rounded(struct rp_try_session *s, enum rp_try_same kind,
     return own ? rp_try_compare(own, other, out, NULL) == RP_OK : !has_parameters(s);
 }
 
-/* The unchanged program beside itself: for how many steps it repeats itself. */
+/* Compares the unchanged program with itself: for how many steps it repeats itself. */
 static void judge_control(struct rp_try_variant *v)
 {
     const struct rp_try_difference *d = &v->difference;
@@ -199,7 +201,8 @@ static void take(struct rp_try_variant *v, size_t i, double limit)
     v->differs = !(v->update_ratio <= limit);
 }
 
-/* At the last step at which another run that is right differs so little that it tells something. */
+/* Judges at the last step at which another correct run differs so little that a comparison is
+   meaningful. */
 static void judge_by_rounding(struct rp_try_session *s, struct rp_try_variant *v, double limit)
 {
     const struct rp_try_difference *control = &s->variants[1].difference;
@@ -240,7 +243,7 @@ void rp_try_judge_update(struct rp_try_session *s, struct rp_try_variant *v)
         take(v, v->difference.n - 1, limit);
     else
         judge_by_rounding(s, v, limit);
-    if (v->judged && v->differs && compiles(v) && !v->twin) { /* other random numbers, perhaps */
+    if (v->judged && v->differs && compiles(v) && !v->twin) { /* the random numbers may differ */
         v->judged = v->differs = false;
         if (compare_twins(s, v))
             judge_by_rounding(s, v, limit);

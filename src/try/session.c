@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variants as processes: starting them, the first steps, and turns (session.h). */
+/* Variants as processes: starts them, and runs their first steps and turns (session.h). */
 #include "try/session.h"
 
 #include "base/clock.h"
@@ -99,7 +99,7 @@ static bool is_out_of_memory(const char *text)
            strstr(text, "allocate memory");
 }
 
-/* What to do where it wanted to write to another place than its own folders. */
+/* Gives a hint if it wanted to write to a place outside its own folders. */
 static const char *hint_of(const char *text)
 {
     return strstr(text, "ermission denied") || strstr(text, "cannot be opened")
@@ -118,7 +118,7 @@ static void fail_with(struct rp_try_variant *v, const char *text)
 
 static const char no_step[] = "it ended before a step was seen";
 
-/* The program has ended, and told nothing. */
+/* The program has ended without a message. */
 static void fail_by_status(struct rp_try_variant *v)
 {
     int status = v->child->status, exit = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -159,7 +159,7 @@ static void env_set(struct environment *e, const char *name, const char *value)
     e->at[e->n] = NULL;
 }
 
-/* A list of the user's keeps its entries. */
+/* A list that the user has set keeps its entries. */
 static void env_add(struct environment *e, const char *name, const char *value, char separator)
 {
     const char *old = getenv(name);
@@ -194,7 +194,7 @@ static bool env_copy(struct environment *e)
     return e->at != NULL;
 }
 
-/* The variables of a change; those of lists are added to the user's. */
+/* Sets the variables of a change; entries of lists are added to the user's. */
 static void env_change(struct environment *e, const struct rp_try_change *change, const char *value)
 {
     char text[512];
@@ -214,7 +214,7 @@ static void env_change(struct environment *e, const struct rp_try_change *change
         env_set(e, change->variable, text);
 }
 
-/* "fused,workers=4", for the hook. */
+/* Lists the changes for the hook: "fused,workers=4". */
 static void list_changes(const struct rp_try_variant *v, char *out, size_t cap)
 {
     size_t n = 0;
@@ -225,8 +225,8 @@ static void list_changes(const struct rp_try_variant *v, char *out, size_t cap)
                               *v->values[i] ? "=" : "", v->values[i]);
 }
 
-/* "1 2 5 10 20": updates are compared after these steps, too. Differences grow from step to step,
-   in some programs so fast that rounding changes the last update beyond recognition. */
+/* Lists steps after which updates are also compared: "1 2 5 10 20". Differences grow from step to
+   step, in some programs so fast that rounding changes the last update beyond recognition. */
 static void list_compared(size_t steps, char *out, size_t cap)
 {
     static const size_t early[] = {1, 2, 5, 10};
@@ -238,7 +238,8 @@ static void list_compared(size_t steps, char *out, size_t cap)
     snprintf(out + n, cap - n, "%zu", steps);
 }
 
-/* Where torch.compile is among the changes, it writes a log, unless the user has it written. */
+/* If torch.compile is among the changes, it writes a log, unless the user already has one
+   written. */
 static void env_log(struct environment *e, struct rp_try_variant *v, const char *folder)
 {
     bool compiles = false;
@@ -369,7 +370,7 @@ static void note_proof(struct rp_try_variant *v, const char *text)
     snprintf(v->how + n, sizeof v->how - n, "%s%s", n ? ", " : "", text + (*text == ' '));
 }
 
-/* A line that is not what is waited for. False: the variant has failed. */
+/* Handles a line for which nobody waits. Returns false if the variant has failed. */
 static bool take_note(struct rp_try_session *s, struct rp_try_variant *v, const char *line)
 {
     const char *rest;
@@ -401,7 +402,7 @@ static bool memory_is_short(void)
     return total > 0 && left > 0 && left < total / 33;
 }
 
-/* While nothing arrives: whether to go on waiting. */
+/* Whether to keep waiting while nothing arrives. */
 static bool keep_waiting(struct rp_try_session *s, struct rp_try_variant *v, int64_t until_ns)
 {
     if (!rp_try_session_goes_on(s, v->name)) {

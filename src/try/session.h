@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One call of `try`: the program, what is known about it, and its variants. A variant is the
+ * One call of `try`: the program, the facts known about it, and its variants. A variant is the
  * program with some changes; the first two have none, and the second is the control.
  *
  *     session_open ── probe ── variants ── rounds (waves of them) ── the winners together
@@ -11,7 +11,7 @@
 #include "try/child.h"
 #include "try/stats.h"
 
-#define RP_TRY_PARTS  8             /* changes of one variant */
+#define RP_TRY_PARTS  8             /* the most changes of one variant */
 #define RP_TRY_ROUNDS RP_TRY_VALUES /* the last of rp_try_looks */
 #define RP_TRY_WHY    400
 
@@ -19,29 +19,31 @@ enum rp_try_state {
     RP_TRY_WAITING,
     RP_TRY_ALIVE,    /* its process waits for its turn */
     RP_TRY_FAILED,   /* `why` says how */
-    RP_TRY_REFUSED,  /* its update of the parameters differs: it was not measured */
-    RP_TRY_MEASURED, /* interval and verdict are there */
+    RP_TRY_REFUSED,  /* the update of its parameters differs, so it was not measured */
+    RP_TRY_MEASURED, /* interval and verdict are known */
     RP_TRY_EARLIER   /* the same, from an earlier call (--resume) */
 };
 
-#define RP_TRY_COMPARED 8 /* numbers of steps after which updates are compared, at most */
+#define RP_TRY_COMPARED 8 /* the most steps after which updates are compared */
 
-struct rp_try_difference { /* of the update of the parameters to that of another run */
+struct rp_try_difference { /* the difference between the update of the parameters and that of
+                              another run */
     bool exact;
     size_t n, steps[RP_TRY_COMPARED];
-    double ratio[RP_TRY_COMPARED]; /* NaN: one of them holds a value that is not finite */
+    double ratio[RP_TRY_COMPARED]; /* NaN if one of them contains a value that is not finite */
 };
 
-struct rp_try_program { /* another one than that of the session */
+struct rp_try_program { /* a program other than that of the session */
     char **words;
     size_t nwords;
     const char *cwd;
-    const char *moved; /* "FROM=TO": the tree of the user's program, and where its copy is; NULL */
+    const char
+        *moved; /* "FROM=TO": the tree of the user's program, and where its copy is; or NULL */
 };
 
 struct rp_try_variant {
     char name[160];
-    const struct rp_try_program *program; /* NULL: that of the session */
+    const struct rp_try_program *program; /* NULL for that of the session */
     size_t nparts;
     const struct rp_try_change *parts[RP_TRY_PARTS];
     char values[RP_TRY_PARTS][160];
@@ -49,26 +51,28 @@ struct rp_try_variant {
     struct rp_try_child *child;
     char why[RP_TRY_WHY], how[RP_TRY_WHY];
     bool ready;            /* its first step is done */
-    int64_t early_ns;      /* of the first steps, with what happens in them only */
-    int64_t early_step_ns; /* of one of them, without the first */
+    int64_t early_ns;      /* time of the first steps, with all that happens only in them */
+    int64_t early_step_ns; /* time of one of them, without the first */
     int64_t compiled, memory_bytes;
-    int64_t spent_ns,
-        clock_ns; /* of its last turn: processor time; the time it took by our clock */
+    int64_t spent_ns, clock_ns;   /* of its last turn: processor time, and the time by our clock */
     char update[2 * RP_TRY_PATH]; /* the file with its update of the parameters, or "" */
-    bool exact, judged;           /* the update was compared; it is the same to the bit */
-    bool differs; /* by more than its arithmetic explains: it is measured, and not proposed */
-    struct rp_try_difference difference; /* to the unchanged update */
-    double update_ratio;                 /* of it, after so many steps */
+    bool exact, judged;           /* the update was compared; exact: it is equal in all bits */
+    bool differs; /* by more than its arithmetic explains, so it is measured but not proposed */
+    struct rp_try_difference difference; /* from the unchanged update */
+    double update_ratio;                 /* relative to the unchanged one, after so many steps */
     size_t update_steps;
-    struct rp_try_variant *twin; /* the same without dropout, to compare its update; or NULL */
+    struct rp_try_variant
+        *twin; /* the same variant without dropout, to compare its update; or NULL */
     size_t nrounds;
-    double step_ns[RP_TRY_ROUNDS]; /* a round: time of a step; NaN: does not count */
+    double step_ns[RP_TRY_ROUNDS]; /* by round: time of a step; NaN if it does not count */
     double usual_ns;               /* median of them */
-    int64_t startup_ns;            /* what its first steps took longer than those of unchanged */
+    int64_t
+        startup_ns; /* how much longer its first steps took than those of the unchanged program */
     struct rp_try_interval interval;
     enum rp_try_verdict verdict;
-    char log[RP_TRY_PATH + 48]; /* folder of the log of torch.compile, where it compiles; or "" */
-    char unfit[RP_TRY_WHY];     /* why the change does not apply, by the recording; or "" */
+    char
+        log[RP_TRY_PATH + 48]; /* folder of the log of torch.compile if it compiles; otherwise "" */
+    char unfit[RP_TRY_WHY];    /* why the change does not apply according to the recording; or "" */
     bool predicted;
     double change, change_low, change_high; /* of `simulate` */
 };
@@ -77,84 +81,86 @@ struct rp_try_session {
     int (*progress)(void *user, const char *what, uint64_t done, uint64_t total); /* or NULL */
     void *progress_user;
     int64_t begun_ns, deadline_ns, patience_ns;
-    size_t steps; /* after which updates are compared */
+    size_t steps; /* steps after which updates are compared */
     char scratch[RP_TRY_PATH], cwd[PATH_MAX];
     char **words;
     size_t nwords;
     bool allow_writes, cancelled;
-    struct rp_try_folders folders, writes; /* that are protected; that may be written to */
+    struct rp_try_folders folders,
+        writes; /* folders that are protected, and folders that may be written */
     struct rp_try_facts facts;
-    size_t started; /* variants, for the names of their folders */
+    size_t started; /* number of variants so far, for the names of their folders */
     size_t nvariants;
     struct rp_try_variant variants[RP_TRY_CHANGES_MOST + 4];
     char recording[2 * RP_TRY_PATH]; /* or "" */
-    size_t turn_most;                /* steps of a turn, where the program has few; 0: no limit */
-    bool ended;                      /* the program came to its end while it was measured */
-    bool stepless;                   /* it ran to its end, and no step was seen */
-    struct rp_try_variant *rounded[RP_TRY_SAME_BF16 + 1]; /* the unchanged program, its parameters
-                                                             rounded once; or NULL */
+    size_t turn_most; /* the most steps of a turn if the program has few; 0 for no limit */
+    bool ended;       /* the program came to its end while it was measured */
+    bool stepless;    /* it ran to its end without any step */
+    struct rp_try_variant *rounded[RP_TRY_SAME_BF16 + 1]; /* the unchanged program with its
+                                                             parameters rounded once, or NULL */
 };
 
 /* ---- session.c ---- */
 
-/* Makes the scratch folder with the hook, and finds out which folders to protect. */
+/* Makes the scratch folder with the hook, and finds the folders to protect. */
 enum rp_code rp_try_session_open(struct rp_try_session *s, struct rp_err *err);
-void rp_try_session_close(struct rp_try_session *s); /* ends all processes, removes the folder */
+void rp_try_session_close(struct rp_try_session *s); /* ends all processes and removes the folder */
 /* Whether work goes on: there is time, and nobody has interrupted it. */
 bool rp_try_session_goes_on(struct rp_try_session *s, const char *what);
 
 /* How a variant is started, apart from its changes. */
 struct rp_try_mode {
-    size_t probe;              /* steps to watch, then it ends; 0: it takes turns */
-    bool same_random;          /* no dropout, and compiled code draws the numbers of PyTorch */
-    const char *round;         /* format to which parameters are rounded once; or NULL */
-    const char *const *before; /* words before the program, as "reprise", "record"; or NULL */
-    bool alone;                /* without the hook: it runs to its end */
+    size_t probe;              /* number of steps to watch before it ends; 0 if it takes turns */
+    bool same_random;          /* without dropout, and compiled code draws the numbers of PyTorch */
+    const char *round;         /* the format to which parameters are rounded once, or NULL */
+    const char *const *before; /* words before the program, such as "reprise", "record"; or NULL */
+    bool alone;                /* it runs without the hook to its end */
 };
 
-/* Starts a variant. On failure it is RP_TRY_FAILED. */
+/* Starts a variant, whose state is RP_TRY_FAILED if that fails. */
 void rp_try_start(struct rp_try_session *s, struct rp_try_variant *v,
                   const struct rp_try_mode *mode);
-/* Waits for a line that begins with the word, of all ranks; its rest, of rank 0, goes to `rest`.
-   False: the variant failed, and is gone. */
+/* Waits for lines of all ranks that begin with the word; the rest of that of rank 0 goes to `rest`.
+   Returns false if the variant failed, and is gone. */
 bool rp_try_await(struct rp_try_session *s, struct rp_try_variant *v, const char *word,
                   int64_t limit_ns, char *rest, size_t cap);
-/* The program as it is, watched for some steps: fills the facts. */
+/* Watches the unchanged program for some steps, and fills the facts. */
 enum rp_code rp_try_probe(struct rp_try_session *s, struct rp_err *err);
 /* Waits until it has done its first step. */
 bool rp_try_ready(struct rp_try_session *s, struct rp_try_variant *v);
-/* The first steps, and the update of the parameters after them; then the variant is frozen. */
+/* Runs the first steps and takes the update of the parameters; then the variant is frozen. */
 bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v);
-/* A turn of n steps: nanoseconds of a step, and NaN where it compiled meanwhile or failed. */
+/* Runs a turn of n steps: returns nanoseconds per step, or NaN if it compiled meanwhile or
+   failed. */
 double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n);
-/* Runs it from start to end; false: it failed. */
+/* Runs it from start to end; false if it failed. */
 bool rp_try_run_alone(struct rp_try_session *s, struct rp_try_variant *v, struct rp_try_spent *out);
 void rp_try_stop(struct rp_try_variant *v); /* ends its processes, if there are any */
 void rp_try_fail(struct rp_try_variant *v, const char *fmt, ...) RP_PRINTF(2, 3);
 
 /* ---- compiled.c ---- */
 
-/* "2 graph breaks, the first at train.py:18 (…); compiled again 3 times, …"; NULL: the log says
-   nothing of the kind. In the arena. */
+/* Returns "2 graph breaks, the first at train.py:18 (…); compiled again 3 times, …"; NULL if the
+   log has nothing of the kind. In the arena. */
 const char *rp_try_compiled_text(const char *folder, struct rp_arena *arena);
 
 /* ---- rounds.c ---- */
 
 /* Measures all variants that wait, in waves that fit into memory. */
 void rp_try_measure(struct rp_try_session *s);
-/* Adds the changes that made the program faster, as one variant; false: there are not two. */
+/* Makes one variant of all changes that made the program faster; false if there are not two. */
 bool rp_try_together(struct rp_try_session *s);
 
 /* ---- same.c ---- */
 
 #define RP_TRY_ROUNDING 1e-3 /* updates that differ by less are the same */
 
-/* Whether the variant does what the unchanged program does, once both have begun; one that does not
-   is refused. Starts other runs where only they can tell. */
+/* Decides whether the variant computes the same as the unchanged program, once both have begun;
+   otherwise it is refused. Starts other runs if only they can tell. */
 void rp_try_judge_update(struct rp_try_session *s, struct rp_try_variant *v);
-/* The coarsest arithmetic that the changes of a variant bring. */
+/* Returns the coarsest arithmetic that the changes of a variant use. */
 enum rp_try_same rp_try_arithmetic(const struct rp_try_session *s, const struct rp_try_variant *v);
-/* Starts the runs that may be needed for it: they start while the variant does. */
+/* Starts the runs that may be needed for that, while the variant starts. */
 void rp_try_start_helpers(struct rp_try_session *s, struct rp_try_variant *v);
 size_t rp_try_helpers(const struct rp_try_session *s); /* that are alive */
 void rp_try_stop_helpers(struct rp_try_session *s);
@@ -167,32 +173,33 @@ enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_di
 
 /* ---- predict.c ---- */
 
-/* Records the program once; false where that is not possible. */
+/* Records the program once; false if that is not possible. */
 bool rp_try_record(struct rp_try_session *s);
-/* What changed from another program to the user's, by kernel and operator: lines for people, the
-   largest first; how many. Both are recorded once. */
+/* Lists what changed from another program to the user's, by kernel and operator, as lines for
+   people, the largest first; returns how many. Both are recorded once. */
 #define RP_TRY_CHANGED 6
 size_t rp_try_changed(struct rp_try_session *s, const struct rp_try_program *other,
                       struct rp_arena *arena, const char *out[RP_TRY_CHANGED]);
-/* The what-ifs of all changes of a variant, "fused-optimizer+dtype=bf16"; "" if one has none. */
+/* Joins the what-ifs of all changes of a variant, "fused-optimizer+dtype=bf16"; "" if one has
+   none. */
 #define RP_TRY_WHAT_IF 512
 void rp_try_what_if(const struct rp_try_variant *v, char *out, size_t cap);
 /* Asks `simulate` which changes do not apply to the recording. */
 void rp_try_look(struct rp_try_session *s);
-/* An answer of `simulate` in JSON, about the changes of a variant. */
+/* Reads an answer of `simulate` in JSON about the changes of a variant. */
 void rp_try_read_answer(const char *path, struct rp_try_variant *v);
-/* Asks `simulate` about the changes of the variants, once the unchanged program is measured. Those
-   that it cannot answer stay without a prediction. */
+/* Asks `simulate` about the changes of the variants when the unchanged program is measured. Those
+   that it cannot answer have no prediction. */
 void rp_try_predict(struct rp_try_session *s);
 
 /* ---- learn.c ---- */
 
-/* Keeps what was measured of changes that were predicted (outcomes/outcomes.h); how many. */
+/* Keeps the measurements of predicted changes (outcomes/outcomes.h), and counts them. */
 enum rp_code rp_try_learn(const struct rp_try_session *s, size_t *kept, struct rp_err *err);
 
 /* ---- store.c ---- */
 
-/* Rows that an earlier call with the same program in the same folder has measured. */
+/* Reads the rows that an earlier call with the same program in the same folder measured. */
 void rp_try_store_read(struct rp_try_session *s);
-/* Keeps those of this call. */
+/* Stores the rows of this call. */
 void rp_try_store_write(const struct rp_try_session *s);

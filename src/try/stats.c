@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Medians of rounds with the interval of the sign test, and verdicts (stats.h). */
+/* Computes medians of rounds with the interval of the sign test, and verdicts (stats.h). */
 #include "try/stats.h"
 
 #include "base/decides.h"
@@ -46,9 +46,9 @@ double rp_try_middle(const double *values, size_t n)
     return !k ? NAN : k % 2 ? sorted[k / 2] : (sorted[k / 2 - 1] + sorted[k / 2]) / 2;
 }
 
-/* How many values at each end may be left out: the most k such that at most k of n fair coins show
-   heads, or at most k tails, with this probability; as k + 1, and 0 where even k = 0 is too
-   likely. */
+/* Returns how many values at each end may be left out: the most k such that at most k of n fair
+   coins show heads, or at most k tails, with this probability; it returns k + 1, and 0 if even k =
+   0 is too likely. */
 static size_t cut_of(size_t n, double error)
 {
     double chance = pow(0.5, (double)n), sum = 0;
@@ -84,7 +84,7 @@ double rp_try_error(size_t variants)
     return RP_TRY_ERROR / RP_TRY_LOOKS / (double)(variants ? variants : 1);
 }
 
-/* The probability that Student's variable is between -t and t: sums of sines and cosines of
+/* Returns the probability that Student's variable is between -t and t: sums of sines and cosines of
    atan(t / sqrt(degrees)), for even and odd degrees (Abramowitz and Stegun, 26.7.3 and 26.7.4). */
 static double student_inside(double t, size_t degrees)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What turns of steps say about a change. A round gives one number a variant: the logarithm of its
+ * Judges a change from turns of steps. A round gives one number per variant: the logarithm of its
  * time over that of the unchanged program in the same round. Their median gets the interval of the
  * sign test, which assumes nothing about how noise is distributed. It is looked at after 12, 24, 48
  * and 96 rounds, and the allowed error of 5 % is divided by the looks and the variants: looking
@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #define RP_TRY_LOOKS 4
-extern const size_t rp_try_looks[RP_TRY_LOOKS]; /* rounds after which verdicts are looked for */
+extern const size_t rp_try_looks[RP_TRY_LOOKS]; /* the rounds after which verdicts are made */
 #define RP_TRY_ERROR 0.05
 RP_DECISION(RP_TRY_ERROR, "probability", "of any false verdict in one table",
             "try/verdicts_have_edges");
@@ -21,58 +21,61 @@ RP_DECISION(RP_TRY_ERROR, "probability", "of any false verdict in one table",
 #define RP_TRY_VALUES 96 /* rounds, at most */
 
 struct rp_try_interval {
-    double median, low, high; /* of the logarithms; low and high infinite: too few rounds */
+    double median, low,
+        high; /* of the logarithms; low and high are infinite if there are too few rounds */
 };
 
-/* The middle of at most RP_TRY_VALUES values, of which those that are not finite do not count; NaN
- * of none. */
+/* Returns the middle of at most RP_TRY_VALUES values; values that are not finite do not count. NaN
+ * if there are none. */
 double rp_try_middle(const double *values, size_t n);
 
-/* Of n values (they are sorted), such that the median is outside with at most this probability. */
+/* Returns the median of n values (which are sorted) with an interval that misses it with at most
+   this probability. */
 struct rp_try_interval rp_try_median(double *values, size_t n, double error);
 
 /* ---- rounds of new processes ---- */
 
 #define RP_TRY_PROCESS_LOOKS 10
 #define RP_TRY_PROCESSES     80 /* the last of rp_try_process_looks */
-/* So many values are looked at: few, because each of them takes the start of processes. */
+/* The numbers of values after which verdicts are made: few, because each value needs the start of
+   processes. */
 extern const size_t rp_try_process_looks[RP_TRY_PROCESS_LOOKS];
 
-/* The mean of n values with the interval of Student's distribution: it is outside with this
-   probability, where the values are those of processes, each of which has some luck. */
+/* Returns the mean of n values with the interval of Student's distribution, which misses it with
+   this probability. The values are those of processes, each of which has some luck. */
 struct rp_try_interval rp_try_mean(const double *values, size_t n, double error);
 
-/* t: Student's variable is outside of -t and t with this probability. */
+/* Returns the t such that Student's variable is outside of -t and t with this probability. */
 double rp_try_student(size_t degrees, double error);
 
-/* The share of RP_TRY_ERROR for one look, or the last, at one of `others` programs by wall clock,
-   and as much by processor time. */
+/* Returns the share of RP_TRY_ERROR for one look, or the last, at one of `others` programs by wall
+   clock, and as much by processor time. */
 double rp_try_process_error(size_t others);
 
-/* The share of RP_TRY_ERROR for one look at one of `variants` variants. */
+/* Returns the share of RP_TRY_ERROR for one look at one of `variants` variants. */
 double rp_try_error(size_t variants);
 
 enum rp_try_verdict {
     RP_TRY_UNDECIDED, /* more rounds may decide */
     RP_TRY_FASTER,
     RP_TRY_SLOWER,
-    RP_TRY_EQUAL, /* no difference above a bound */
-    RP_TRY_NOISY  /* the interval is too wide to say anything */
+    RP_TRY_EQUAL, /* there is no difference above a bound */
+    RP_TRY_NOISY  /* the interval is too wide for a verdict */
 };
 
-/* What the two unchanged runs differ by: 0 where they agree within 3 %, as they should; their
-   median where they agree within their noise, which the intervals of the others have, too; else the
-   end of their interval. Smaller differences than this are not told. */
+/* Returns the difference of the two unchanged runs: 0 if they agree within 3 %, as they should;
+   their median if they agree within their noise, which is also in the intervals of the others;
+   otherwise the end of their interval. Smaller differences than this are not reported. */
 double rp_try_floor(const struct rp_try_interval *control);
 
-/* The verdict so far. last: there will be no more rounds. */
+/* Returns the verdict so far. last: there will be no more rounds. */
 enum rp_try_verdict rp_try_judge(const struct rp_try_interval *interval, double floor, bool last);
 
-/* Whether more rounds are not needed: the verdict stands, and the interval is within 1 % or within
-   a fifth of the difference. */
+/* Whether no more rounds are needed: the verdict is settled, and the interval is within 1 % or
+   within a fifth of the difference. */
 bool rp_try_enough(const struct rp_try_interval *interval, enum rp_try_verdict verdict);
 
-/* A difference, as a logarithm, that is no reason to change a program. */
+/* A difference, as a logarithm, that is not a reason to change a program. */
 double rp_try_little(void);
 
 /* exp(x) - 1 of a logarithm: -0.17 is 17 % less time. */

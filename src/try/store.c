@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of earlier calls, for --resume: one file for each program and folder in which it was
- * started, in the user's cache. A line is a row; its fields are separated by tabs.
+ * Keeps rows of earlier calls for --resume: one file in the user's cache for each program and
+ * folder in which it was started. Each line is a row, whose fields are separated by tabs.
  */
 #include "base/sha256.h"
 #include "io/output.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether two runs changed the parameters in the same way. The file of a run has a line that is
- * equal only where all parameters are, a line with numbers of steps, then for each of them by how
- * much a sample of the parameters had changed. The loss would not do: with a third of the gradients
- * set to zero it differs by less than 1e-4 on some models.
+ * Decides whether two runs changed the parameters in the same way. The file of a run has a line
+ * that is equal only if all parameters are, a line with numbers of steps, and for each of them by
+ * how much a sample of the parameters had changed. Comparing the loss would not be enough: with a
+ * third of the gradients set to zero it differs by less than 1e-4 on some models.
  */
 #include "io/input.h"
 #include "try/session.h"

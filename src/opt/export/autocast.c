@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators in 16 bits. torch.autocast has its own lists; the exact operators are a dispatch mode.
- */
+/* Puts operators in 16 bits. torch.autocast has its own lists, so a dispatch mode gives exactly
+   these operators. */
 #include "opt/export/exports.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static bool autocast_fits(const struct rp_opt_plan *plan)
     return plan->source == RP_OPT_TORCH && (plan->ncasts > 0 || has_precision_move(plan));
 }
 
-/* The format of the move: every device has one of the two. */
+/* Returns the format of the move, which is one of two for every device. */
 static const char *dtype_of(const struct rp_opt_plan *plan)
 {
     for (size_t i = 0; i < plan->nmoves; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions of a step that become CUDA graphs. */
+/* Writes regions of a step that become CUDA graphs. */
 #include "opt/export/exports.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DistributedDataParallel: one size for all buckets is an argument of it. It has none for a list of
- * buckets, and gathers its own ones again after the first step; so the exact buckets are a class
- * that uses public hooks of PyTorch only and replaces it.
+ * Writes buckets for DistributedDataParallel. One size for all buckets is an argument of it. It has
+ * no argument for a list of buckets, and forms its own ones again after the first step; so a class
+ * that uses only public hooks of PyTorch replaces it to get the exact buckets.
  */
 #include "opt/export/exports.h"
 

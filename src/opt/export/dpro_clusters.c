@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dPRO's cluster_mapping.txt: a line for each operator, with the number of its cluster. */
+/* Writes dPRO's cluster_mapping.txt: a line for each operator, with the number of its cluster. */
 #include "opt/export/exports.h"
 
 static bool dpro_clusters_fits(const struct rp_opt_plan *plan)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dPRO's tensor_fusion_grp_mapping.json, which its versions of Horovod and BytePS read. */
+/* Writes dPRO's tensor_fusion_grp_mapping.json, which its versions of Horovod and BytePS read. */
 #include "opt/export/exports.h"
 
 static bool dpro_groups_fits(const struct rp_opt_plan *plan)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dPRO's tensor_partition_spec.txt: sizes of the parts of each group, for its version of BytePS. */
+/* Writes dPRO's tensor_partition_spec.txt: sizes of the parts of each group, for its version of
+   BytePS. */
 #include "opt/export/exports.h"
 
 static bool dpro_partitions_fits(const struct rp_opt_plan *plan)

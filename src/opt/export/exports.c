@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of exporters, the record of what they offer, and writing their files. */
+/* The table of exporters, the record of what they offer, and how their files are written. */
 #include "opt/export/exports.h"
 
 #include "base/line.h"
@@ -189,7 +189,7 @@ static enum rp_code write_folder(const struct rp_opt_exports *exports, const cha
     return code;
 }
 
-/* The name before '=', or NULL: the text is a folder. */
+/* Finds the exporter named before '='; NULL if the text is a folder. */
 static const struct rp_exporter *exporter_of(const char *where, size_t *n)
 {
     *n = strcspn(where, "=/");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FullyShardedDataParallel gathers and reduces one wrapped module at a time: units of about the
-   size of the buckets. */
+/* FullyShardedDataParallel gathers and reduces one wrapped module at a time, so units should be
+   about as large as the buckets. */
 #include "opt/export/exports.h"
 
 static const char fsdp_functions[] =
@@ -36,7 +36,7 @@ static bool fsdp_fits(const struct rp_opt_plan *plan)
     return plan->source == RP_OPT_TORCH && plan->ranks > 1 && rp_opt_threshold(plan) > 0;
 }
 
-/* Half the mean size of a bucket: units are whole modules. */
+/* Returns half the mean size of a bucket, because units are whole modules. */
 static int64_t unit_bytes(const struct rp_opt_plan *plan)
 {
     int64_t bytes = 0;

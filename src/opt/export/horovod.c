@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Horovod joins what is ready at the end of a cycle, up to a size. The cycle must be as long as the
- * gradients of a group take to become ready: the mean of the groups that have several.
+ * Horovod joins gradients that are ready at the end of a cycle, up to a size. The cycle must be as
+ * long as the gradients of a group take to become ready: the mean over the groups that have
+ * several.
  */
 #include "base/decides.h"
 #include "opt/export/exports.h"
@@ -13,7 +14,7 @@ static bool horovod_fits(const struct rp_opt_plan *plan)
     return plan->source == RP_OPT_HOROVOD && rp_opt_threshold(plan) > 0;
 }
 
-/* In ms; 0: not known. */
+/* Returns the cycle in ms; 0 if not known. */
 static double cycle_ms(const struct rp_opt_plan *plan)
 {
     double sum = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of gradients for hvd.DistributedOptimizer: each is sent as one. */
+/* Writes groups of gradients for hvd.DistributedOptimizer, which sends each group as one. */
 #include "opt/export/exports.h"
 
 static bool horovod_groups_fits(const struct rp_opt_plan *plan)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jit_compile=True compiles a function: the scope around the operators of a cluster tells which. */
+/* jit_compile=True compiles a function, which is found by the scope of the operators in a
+   cluster. */
 #include "opt/export/exports.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@ static bool jit_compile_fits(const struct rp_opt_plan *plan)
     return rp_opt_is_tensorflow(plan) && plan->nclusters > 0;
 }
 
-/* How much all names of a cluster have in common, up to a '/'. */
+/* Returns the length of the prefix that all names of a cluster share, up to a '/'. */
 static size_t common_scope(const struct rp_opt_cluster *c)
 {
     size_t i, n = c->nops ? strlen(c->ops[0]) : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The list of exporters, in the order in which they are offered. To add one: exports.h says how. */
+/* The list of exporters, in the order in which they are offered. exports.h says how to add one. */
 #define RP_EXPORTER_ROWS(X) \
     X(ddp)                  \
     X(fsdp)                 \

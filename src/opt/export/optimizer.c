@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The optimizer of PyTorch as one kernel. */
+/* Makes the optimizer of PyTorch one kernel. */
 #include "opt/export/exports.h"
 
 static bool optimizer_fits(const struct rp_opt_plan *plan)

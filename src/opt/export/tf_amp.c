@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of TensorFlow's automatic mixed precision: types of operators. */
+/* Writes lists for TensorFlow's automatic mixed precision: types of operators. */
 #include "opt/export/exports.h"
 
 static bool tf_amp_fits(const struct rp_opt_plan *plan)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Auto-clustering of TensorFlow: it takes types of operators and sizes of clusters, not clusters.
- */
+/* Sets auto-clustering of TensorFlow: it takes types of operators and sizes of clusters, but not
+   the clusters. */
 #include "opt/export/exports.h"
 
 static bool tf_xla_fits(const struct rp_opt_plan *plan)

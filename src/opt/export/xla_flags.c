@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * XLA joins collectives up to a size for each kind of them. The flags exist for GPUs; the CPU has
- * none, and those of TPUs are libtpu's own and not documented.
+ * XLA joins collectives up to a size for each kind. The flags exist for GPUs; the CPU has none, and
+ * those of TPUs belong to libtpu and are not documented.
  */
 #include "opt/export/exports.h"
 
