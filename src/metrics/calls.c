@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * <reprise/metrics_calls.h>: metrics by names that are known only when the program runs. A thread
- * keeps what it knows about a name in a table of its own, so that a call takes no lock.
+ * Implements <reprise/metrics_calls.h>: metrics by names that are known only when the program runs.
+ * Each thread keeps its names in a table of its own, so that a call takes no lock.
  */
 #include "metrics/set.h"
 
@@ -42,7 +42,7 @@ static void places_init(void)
     pthread_key_create(&places_key, places_free);
 }
 
-/* Where this thread keeps a name, or NULL if its table is full or there is no memory. */
+/* Returns the place of a name in this thread, or NULL if its table is full or memory ran out. */
 static struct rp_metrics_here *place_of(const char *name, uint32_t kind)
 {
     size_t i = (size_t)rp_hash_bytes(name, strlen(name)) + kind, tries;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics for Prometheus: in its text format (version 0.0.4) or as OpenMetrics. Each process has
- * series of its own. The bounds of a family's histograms are the same for every process and at
+ * Writes metrics for Prometheus in its text format (version 0.0.4) or as OpenMetrics. Each process
+ * has series of its own. The bounds of a family's histograms are the same for every process and at
  * every time, as rate(), histogram_quantile() and sums over processes need it.
  *
  * A bucket of a file is counted whole at the first bound that is not below its least value: it is
@@ -23,7 +23,7 @@ struct family {
     const char *name, *unit, *help;
     enum rp_metric_unit of;
     double scale;
-    double (*bound)(size_t i); /* in ascending order, before scaling; NAN: no more */
+    double (*bound)(size_t i); /* in ascending order, before scaling; NAN after the last */
 };
 
 /* 1, 2, 5, 10, ... */
@@ -68,7 +68,7 @@ static void write_label(const char *key, const char *value, struct rp_out *to)
     rp_out_char(to, '"');
 }
 
-/* Behind the name of a sample: "{name=...,rank=...", left open. */
+/* Writes the text behind the name of a sample, "{name=...,rank=...", without the closing brace. */
 static void write_labels(const struct rp_metric_set *set, const char *name, struct rp_out *to)
 {
     write_label("{name", name, to);
@@ -89,7 +89,7 @@ static void write_bucket(const struct family *f, const struct rp_metric_set *set
     rp_out_printf(to, ",le=\"%s\"} %" PRIu64 "\n", bound, count);
 }
 
-/* Of a report as text no distribution is known: it has the last bucket only. */
+/* The distribution of a report as text is not known: it has only the last bucket. */
 static void write_histogram(const struct family *f, const struct rp_metric_set *set,
                             const struct rp_metric *m, struct rp_out *to)
 {
@@ -138,7 +138,7 @@ static void write_family(const struct family *f, const struct rp_metric_set *set
         }
 }
 
-/* A counter of Prometheus never falls; one that did is a gauge. OpenMetrics names the family
+/* A counter of Prometheus never falls, so one that did is a gauge. OpenMetrics names the family
    without the suffix of its samples. */
 static void write_counters(const struct rp_metric_set *sets, size_t n, bool negative,
                            enum rp_metric_format format, struct rp_out *to)
@@ -170,7 +170,7 @@ static bool same_labels(const struct rp_metric_set *a, const struct rp_metric_se
            !strcmp(a->host ? a->host : "", b->host ? b->host : "");
 }
 
-/* Adds a set to the one with the same labels: a process may have several files. */
+/* Merges a set with the one that has the same labels: a process may have several files. */
 static enum rp_code add_set(rp_metric_sets *to, const struct rp_metric_set *set, struct rp_err *err)
 {
     struct rp_metric_set fresh = {

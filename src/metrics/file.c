@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files that processes with <reprise/metrics.h> count into, read while they are written or
- * after. The lists of a file only grow at their heads, and each number is one word, so that reading
+ * Reads the files into which processes with <reprise/metrics.h> count, while they are written or
+ * later. The lists of a file only grow at their heads, and each number is one word, so that reading
  * needs no lock; the numbers of a histogram belong together if its sequence is even and the same
  * before and after. A process that was killed in the middle of a sample leaves an odd one behind.
  *
  * Everything in a file may be wrong, and may change at any time, its length too: parts of it are
  * copied with pread before they are checked, and no list is followed further than the file has
- * units. A mapping would end this process where somebody shortens the file.
+ * units. A mapping would end this process if somebody shortens the file.
  */
 #define RP_METRICS_LAYOUT_ONLY
 #include "metrics/set.h"
@@ -30,10 +30,10 @@
 
 #define MAX_BYTES    ((size_t)1 << 36)
 #define LONG_NS      100000000
-#define KEPT_AFTER_S 1      /* of a process: before, its tick is measured anew */
-#define TRIES        100000 /* to read a histogram between two samples */
-#define SPINS        64     /* looks at one that is being written, then a pause */
-#define PAUSES       5000   /* of this length: half a second */
+#define KEPT_AFTER_S 1      /* age of a process below which its tick is measured again */
+#define TRIES        100000 /* the most tries to read a histogram between two samples */
+#define SPINS        64     /* looks at a histogram that is being written, before a pause */
+#define PAUSES       5000   /* the most pauses of this length: half a second */
 #define PAUSE_NS     100000
 #define LONGEST_NAME 1024
 
@@ -55,8 +55,8 @@ static enum rp_code damaged(const struct metrics_file *f, uint32_t unit, const c
                       (unsigned long long)unit * RP_METRICS_UNIT);
 }
 
-/* Copies what is at a byte; false: not all of it is in the file (any more). Words are copied whole:
-   the kernel moves aligned ones at once. */
+/* Copies the bytes at an offset; false if the file does not contain all of them (any more). Words
+   are copied as a whole, because the kernel copies aligned ones at once. */
 static bool copy_at(const struct metrics_file *f, size_t at, void *to, size_t bytes)
 {
     ssize_t got;
@@ -75,7 +75,7 @@ static bool copy_unit(const struct metrics_file *f, uint32_t unit, void *to, siz
 
 /* ---- the clock ---- */
 
-/* The first line of a file, without its newline; "" if it cannot be read. */
+/* Reads the first line of a file without its newline; "" if it cannot be read. */
 static void first_line(const char *path, char *to, size_t size)
 {
     FILE *in = fopen(path, "re");
@@ -97,7 +97,7 @@ static bool is_this_boot(const struct rp_metrics_file *head)
     return boot[0] && !strncmp(boot, head->boot_id, sizeof head->boot_id);
 }
 
-/* Copies the head, with a moment of the clocks that was not being written. */
+/* Copies the head, with a reading of the clocks that was not being written. */
 static bool copy_head(const struct metrics_file *f, struct rp_metrics_file *head)
 {
     const size_t at = offsetof(struct rp_metrics_file, last_sequence);
@@ -112,8 +112,8 @@ static bool copy_head(const struct metrics_file *f, struct rp_metrics_file *head
     return true;
 }
 
-/* From the start of the process until it last looked at the clocks; if that is a short time, until
-   now, on the same machine. */
+/* Measures from the start of the process until it last read the clocks; if that time is short,
+   until now on the same machine. */
 static double measure_tick(const struct rp_metrics_file *head)
 {
     const struct rp_metrics_moment first = head->first;
@@ -140,7 +140,7 @@ static double measure_tick(const struct rp_metrics_file *head)
     return (double)elapsed_ns / (double)(last.ticks - first.ticks);
 }
 
-/* A moment in ticks as time since 1970; in a damaged file it may be out of range. */
+/* Converts a moment in ticks to time since 1970; for a damaged file it may be out of range. */
 static int64_t real_time(const struct metrics_file *f, uint64_t ticks)
 {
     double ns = (double)(int64_t)(ticks - f->first_ticks) * f->ns_per_tick;
@@ -153,8 +153,8 @@ static int64_t real_time(const struct metrics_file *f, uint64_t ticks)
 
 /* ---- whether the process runs ---- */
 
-/* Whether a process that does not run here can be said to have ended: its number counts in the same
-   space of numbers of the same boot. Machines and containers may share folders and even a name. */
+/* Whether the end of a process can be noticed here: its number is from the same space of numbers in
+   the same boot. Machines and containers may share folders and even a name. */
 static bool ran_here(const struct rp_metrics_file *head)
 {
     struct stat space;
@@ -179,8 +179,8 @@ static bool is_running(const struct rp_metrics_file *head)
     return at && strtoll(at, NULL, 10) == head->starttime;
 }
 
-/* The tick of this machine, as the caller keeps it; it begins to keep one that was measured over a
-   while. */
+/* Returns the tick of this machine that the caller keeps; a tick measured over some time is kept
+   from then on. */
 static double known_tick(const struct rp_metrics_file *head, double *kept)
 {
     struct timespec now;
@@ -199,7 +199,7 @@ static double known_tick(const struct rp_metrics_file *head, double *kept)
 
 /* ---- cells ---- */
 
-/* A copy of a histogram's numbers and counts that belong together. */
+/* A consistent copy of a histogram's numbers and counts. */
 struct sampled {
     uint64_t sum, least, most, first, last;
     uint64_t count[RP_METRICS_OCTAVES][RP_METRICS_BUCKETS];
@@ -232,9 +232,9 @@ static bool copy_sequence(const struct metrics_file *f, uint32_t cell, uint64_t 
                    to, sizeof *to);
 }
 
-/* Between two samples. A process that was killed in one leaves the histogram as it was then; one
-   that runs may have been interrupted in one, and gets time to finish it. Where there is no moment
-   between two samples, the copy is counted as torn. */
+/* Reads a histogram between two samples. If its process was killed in a sample, it stays as it was
+   then; if the process runs, it may be interrupted in a sample, and gets time to finish it. If
+   there is no moment between two samples, the copy is counted as torn. */
 static enum rp_code read_histogram(const struct metrics_file *f, uint32_t cell, struct sampled *to,
                                    struct rp_err *err)
 {
@@ -261,7 +261,7 @@ static enum rp_code read_histogram(const struct metrics_file *f, uint32_t cell, 
     return RP_OK;
 }
 
-/* The values that a bucket counts. */
+/* Returns the bounds of the values that a bucket counts. */
 static void bucket_bounds(int octave, int bucket, double *least, double *most)
 {
     double width = octave > 1 ? ldexp(1, octave - 1) : 1;
@@ -384,7 +384,7 @@ static enum rp_code read_open(struct metrics_file *f, struct rp_err *err)
     return read_threads(f, head.first_thread, err);
 }
 
-/* Opens the file as large as it is now; *grown: it is larger than what was read before. */
+/* Opens the file with its present size; *grown tells if it is larger than what was read before. */
 static enum rp_code open_file(struct metrics_file *f, bool *grown, struct rp_err *err)
 {
     size_t before = f->size;
@@ -403,7 +403,7 @@ static enum rp_code open_file(struct metrics_file *f, bool *grown, struct rp_err
     return RP_OK;
 }
 
-/* What is missing in the file may be in the part that was added while it was read. */
+/* Data missing in the file may be in a part that was added while it was read. */
 enum rp_code rp_metric_set_read_file(const char *path, struct rp_metric_set *out,
                                      struct rp_err *err)
 {

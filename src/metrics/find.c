@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where metrics are: the files of processes, by number, by folder or all that run, and reports as
- * text. Only files of this user are considered when searching.
+ * Finds metrics: the files of processes by number, by folder or all that run, and reports as text.
+ * Searches consider only files of this user.
  */
 #include "base/text.h"
 #include "metrics/set.h"
@@ -21,7 +21,7 @@
 
 #define SUFFIX ".metrics"
 
-/* Whether a file begins like one of ours or like a report. */
+/* Whether the begin of a file is that of one of ours or of a report. */
 static bool begins_like_metrics(const char *path)
 {
     static const char *const begins[] = {"METRICS1", "Metric: ", "Counter:", "[Metrics",
@@ -43,7 +43,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Files of this user for which the pattern fits: its prefix, then the process, if any. */
+/* Finds files of this user that fit the pattern: its prefix, then the process, if given. */
 static enum rp_code search_folder(const char *folder, const char *prefix, const char *process,
                                   struct rp_arena *arena, rp_metric_paths *out, struct rp_err *err)
 {
@@ -73,7 +73,7 @@ static enum rp_code search_folder(const char *folder, const char *prefix, const 
     return code == RP_OK ? rp_arena_check(arena, "listing metrics", err) : code;
 }
 
-/* All metrics in a folder and in the folders in it. */
+/* Finds all metrics in a folder and its subfolders. */
 static enum rp_code walk_folder(const char *folder, struct rp_arena *arena, rp_metric_paths *out,
                                 struct rp_err *err)
 {
@@ -98,7 +98,7 @@ static bool is_number(const char *word)
     return i > 0 && i < 11;
 }
 
-/* The folder that a process was told to count in when it started, or NULL. */
+/* Returns the folder for metrics that a process was given when it started, or NULL. */
 static const char *chosen_folder(const char *process, struct rp_arena *arena)
 {
     static const char name[] = "REPRISE_METRICS_DIR=/";
@@ -116,8 +116,9 @@ static const char *chosen_folder(const char *process, struct rp_arena *arena)
     return folder;
 }
 
-/* What running processes count elsewhere: those of `record` in the recording. Only the own files of
-   each are found there, so that nothing of a recording is taken for left over. */
+/* Finds metrics of running processes elsewhere: `record` puts them into the recording. Only the
+   processes' own files are found there, so that no other file of a recording counts as left
+   over. */
 static enum rp_code search_processes(const char *process, struct rp_arena *arena,
                                      rp_metric_paths *out, struct rp_err *err)
 {
@@ -137,7 +138,7 @@ static enum rp_code search_processes(const char *process, struct rp_arena *arena
     return code;
 }
 
-/* The folders in which <reprise/metrics.h> creates files. */
+/* Searches the folders in which <reprise/metrics.h> creates files. */
 static enum rp_code search(const char *process, struct rp_arena *arena, rp_metric_paths *out,
                            struct rp_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The question `metrics`: what programs with <reprise/metrics.h> have counted, and metric reports
- * of torch_xla, torch.lazy and Ratex. Sources are read one by one and merged; two are compared.
+ * Answers `metrics`: the counts of programs with <reprise/metrics.h>, and metric reports of
+ * torch_xla, torch.lazy and Ratex. Sources are read one by one and merged; two are compared.
  */
 #include "metrics/set.h"
 
@@ -44,7 +44,7 @@ struct change_row {
 };
 
 struct metrics_root {
-    size_t nshown, ncounted; /* metrics and counters, on the screen */
+    size_t nshown, ncounted; /* numbers of metrics and counters on the screen */
     struct metrics_row *shown;
     struct counter_row *counted;
     size_t nlines, nsources, nlisted, nmetrics, ncounters, nchanges, nremarks;
@@ -187,7 +187,7 @@ static int64_t whole(double value)
     return isnan(value) ? RP_ABSENT_I64 : fabs(value) < 9e18 ? (int64_t)(value + 0.5) : INT64_MAX;
 }
 
-/* As other answers print times and sizes. */
+/* Prints a value like times and sizes of other answers. */
 static const char *value_text(struct metrics_ctx *ctx, double value, enum rp_metric_unit unit)
 {
     static const enum rp_unit units[] = {[RP_METRIC_TIME] = RP_UNIT_NS,
@@ -265,7 +265,7 @@ static void fill_sources(struct metrics_ctx *ctx)
     }
 }
 
-/* The report, line by line. */
+/* Fills the report line by line. */
 static enum rp_code fill_lines(struct metrics_ctx *ctx, struct rp_err *err)
 {
     struct metrics_root *root = ctx->root;
@@ -289,7 +289,7 @@ static enum rp_code fill_lines(struct metrics_ctx *ctx, struct rp_err *err)
     return rp_arena_check(ctx->arena, "writing the report", err);
 }
 
-/* Writes the file of an option, where it is given. */
+/* Writes the file of an option if it was given. */
 static enum rp_code write_exposition(struct metrics_ctx *ctx, const char *option,
                                      enum rp_metric_format format, struct rp_err *err)
 {
@@ -304,7 +304,7 @@ static enum rp_code write_exposition(struct metrics_ctx *ctx, const char *option
 
 /* ---- two sources ---- */
 
-/* Medians where both are known, else means. */
+/* Compares medians if both are known, otherwise means. */
 static void compare_metric(struct metrics_ctx *ctx, const struct rp_metric *a,
                            const struct rp_metric *b, struct change_row *row)
 {
@@ -431,7 +431,7 @@ static void say(struct metrics_ctx *ctx, const char *text)
         ctx->root->remarks[ctx->root->nremarks++] = text;
 }
 
-/* Whether all processes run the same program: the ranks of a job. */
+/* Whether all processes run the same program, as the ranks of a job do. */
 static bool is_one_job(const struct metrics_ctx *ctx)
 {
     for (size_t i = 1; i < ctx->sets.n; i++)

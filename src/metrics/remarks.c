@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the numbers show by themselves: programs compiled again and again, operators that run on
- * the host, values fetched in the middle of steps, single calls that take very long, a rank unlike
- * the others; and what is wrong with the numbers.
+ * Remarks on what the numbers show: programs compiled again and again, operators that run on the
+ * host, values fetched in the middle of steps, single calls that take very long, a rank unlike the
+ * others; and on errors in the numbers.
  */
 #include "metrics/set.h"
 
@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WARM_UP     10   /* steps in which compiling is usual */
+#define WARM_UP     10   /* the first steps, in which compiling is usual */
 #define OFTEN       0.5  /* times per step */
-#define COMPILE_S   300  /* a single compilation that is too slow */
+#define COMPILE_S   300  /* a single compilation that takes longer is remarkable */
 #define EXECUTE_S   30   /* and execution */
-#define RANK_RATIO  1.2  /* a rank's mean against the median of all */
-#define RANK_SHARE  0.05 /* and the least share of its time that it costs */
+#define RANK_RATIO  1.2  /* a rank's mean relative to the median of all */
+#define RANK_SHARE  0.05 /* ... and the least share of its time that this costs */
 #define LEAST_RANKS 3
 
 struct remark_ctx {
@@ -38,7 +38,7 @@ static void remark(struct remark_ctx *ctx, const char *text)
         ctx->code = rp_vec_push(ctx->out, text, ctx->err);
 }
 
-/* The first of the names that is there. */
+/* Returns the first of these metrics that exists. */
 static const struct rp_metric *first_metric(const struct remark_ctx *ctx, const char *const *names)
 {
     const struct rp_metric *m = NULL;
@@ -57,7 +57,7 @@ static int64_t first_counter(const struct remark_ctx *ctx, const char *const *na
     return n;
 }
 
-/* A report may claim any time. */
+/* The time is checked, because a report may contain any value. */
 static const char *time_text(const struct remark_ctx *ctx, double ns)
 {
     return rp_units_time(ctx->arena, fabs(ns) < 9e18 ? (int64_t)ns : INT64_MAX);
@@ -109,7 +109,7 @@ static void remark_execution(struct remark_ctx *ctx)
 
 RP_ORDER(by_calls, struct rp_metric_counter, RP_DOWN(value), strcmp(a->name, b->name))
 
-/* Counters called aten::<operator> count calls that run on the host. */
+/* Counters named aten::<operator> count calls that run on the host. */
 static void remark_fallbacks(struct remark_ctx *ctx)
 {
     size_t i, n = 0, total = ctx->all->counters.n;
@@ -136,7 +136,7 @@ static void remark_fallbacks(struct remark_ctx *ctx)
                                n > 3 ? ", …" : ""));
 }
 
-/* The rank whose mean of a metric is furthest above the median of all, if far enough. */
+/* Finds the rank whose mean of a metric is furthest above the median of all, if far enough. */
 static void remark_rank(struct remark_ctx *ctx, const struct rp_metric *m,
                         const struct rp_metric_set *ranks, size_t n)
 {

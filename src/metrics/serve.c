@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics for Prometheus to fetch. */
+/* Serves metrics to Prometheus. */
 #include "dataset/dataset.h"
 #include "http/request.h"
 #include "http/server.h"
@@ -15,8 +15,8 @@
 /* The file of a process that was seen to run, or that is to be removed. */
 struct served_file {
     char *path;
-    int64_t ended_ns;  /* when it was first seen to have ended; RP_ABSENT_I64: it runs */
-    uint64_t answered; /* the number of the last answer that found it */
+    int64_t ended_ns;  /* when its end was first seen; RP_ABSENT_I64 while it runs */
+    uint64_t answered; /* the number of the last answer that contains it */
 };
 
 struct served_metrics {
@@ -34,7 +34,7 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* What is known of a file; if nothing is and `add`, a new entry. NULL: there is none. */
+/* Finds the entry of a file; if there is none and `add`, makes one; otherwise returns NULL. */
 static struct served_file *find_file(struct served_metrics *served, const char *path, bool add)
 {
     struct served_file file = {.ended_ns = RP_ABSENT_I64};
@@ -52,9 +52,9 @@ static struct served_file *find_file(struct served_metrics *served, const char *
     return &served->files.at[served->files.n - 1];
 }
 
-/* Whether a process is in this answer: it runs, or has ended since an answer and was not kept long
-   enough. A source that was named is in all, unless its file is removed. One that is not found any
-   more belongs to a recording: it stays there. */
+/* Whether a process is in this answer: it runs, or it ended after an answer and was not kept long
+   enough. A source that was named is in all answers, unless its file is removed. A file that is no
+   longer found belongs to a recording, and stays there. */
 static bool is_served(struct served_metrics *served, const struct rp_metric_set *set, bool found)
 {
     const struct rp_metrics_server *o = &served->options;
@@ -75,12 +75,12 @@ static bool is_served(struct served_metrics *served, const struct rp_metric_set 
         return true;
     if (!found)
         file->answered = 0;
-    else if (o->clean) /* what cannot be removed is tried again with the next answer */
+    else if (o->clean) /* removing is tried again with the next answer */
         rp_metric_set_remove(set, &removed, &err);
     return o->source && !o->clean;
 }
 
-/* Forgets the files that are no more there. */
+/* Forgets files that no longer exist. */
 static void forget_files(struct served_metrics *served, uint64_t before)
 {
     size_t kept = 0;
@@ -101,8 +101,8 @@ static bool has_path(const rp_metric_paths *paths, size_t n, const char *path)
     return false;
 }
 
-/* Files of processes that were seen to run, and are found by them, are read once more when these
-   have ended. */
+/* Files of processes that were seen to run, and through which they are found, are read once more
+   when these have ended. */
 static enum rp_code add_known(const struct served_metrics *served, rp_metric_paths *paths,
                               struct rp_err *err)
 {
@@ -114,7 +114,7 @@ static enum rp_code add_known(const struct served_metrics *served, rp_metric_pat
     return RP_OK;
 }
 
-/* found: of the paths, so many were found in this answer. */
+/* found: how many of the paths were found for this answer. */
 static void choose_sets(struct served_metrics *served, const rp_metric_paths *paths, size_t found,
                         rp_metric_sets *sets)
 {

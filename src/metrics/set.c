@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of metrics: finding by name, merging, percentiles and rates. */
+/* Sets of metrics: finds metrics by name, merges sets, computes percentiles and rates. */
 #include "metrics/set.h"
 
 #include "base/order.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define FEW_SAMPLES 6
-#define MEAN_CHANGE 0.05 /* counts as a change where only means are known */
+#define MEAN_CHANGE 0.05 /* a larger difference is a change if only means are known */
 
 const int rp_metric_percent[RP_METRIC_PERCENTILES] = {1, 5, 10, 20, 50, 80, 90, 95, 99};
 
@@ -93,7 +93,7 @@ RP_ORDER(by_name, struct rp_metric, strcmp(a->name, b->name), RP_UP(unit))
 RP_ORDER(by_counter_name, struct rp_metric_counter, strcmp(a->name, b->name))
 RP_ORDER(by_value, struct rp_metric_bucket, RP_UP(least), RP_UP(most))
 
-/* In order; equal buckets become one. */
+/* Sorts buckets and merges equal ones. */
 static void sort_buckets(struct rp_metric *m)
 {
     struct rp_metric_bucket *b = m->buckets.at;
@@ -202,7 +202,7 @@ double rp_metric_sum_rate(const struct rp_metric *m)
     return isnan(m->sum_rate) ? m->sum / seconds_of(m) : m->sum_rate;
 }
 
-/* The bounds between which the median of the distribution is, with 95 % confidence. */
+/* Returns the bounds of the median of the distribution, with 95 % confidence. */
 static void median_bounds(const struct rp_metric *m, double *low, double *high)
 {
     double n = (double)m->count, reach = 98 / sqrt(n); /* 1.96 / 2, in percent */
@@ -232,7 +232,7 @@ enum rp_code rp_metric_minus(struct rp_metric *m, const struct rp_metric *before
     for (size_t i = 0; i < before->buckets.n; i++) {
         struct rp_metric_bucket less = before->buckets.at[i];
 
-        less.count = 0 - less.count; /* sort_buckets adds, modulo 2^64 */
+        less.count = 0 - less.count; /* sort_buckets adds modulo 2^64 */
         RP_TRY(rp_vec_push(&m->buckets, less, err));
     }
     sort_buckets(m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metric reports of torch_xla, torch.lazy and Ratex, and our own in the same format:
+ * Reads metric reports of torch_xla, torch.lazy and Ratex, and our own in the same format:
  *
  *     Metric: RAFCompile
  *       TotalSamples: 2
@@ -11,10 +11,10 @@
  *     Counter: MarkStep
  *       Value: 3
  *
- * Theirs print many times wrongly: each part of a time is rounded, but the rest is what remains
- * after rounding down, so that a part is one too large wherever the rest is half of it or more.
- * 805.578778 ms become 806ms578.778us. That is undone here, from the smallest part upwards, unless
- * the report says in its first line that it is ours.
+ * Their programs print many times incorrectly: each part of a time is rounded, but the next part is
+ * the remainder after rounding down, so that a part is one too large if that remainder is at least
+ * half a unit. 805.578778 ms become 806ms578.778us. That is undone here, from the smallest part
+ * upwards, unless the report says in its first line that it is ours.
  */
 #include "base/text.h"
 #include "metrics/set.h"
@@ -31,7 +31,7 @@
 struct text_report {
     const char *path;
     struct rp_metric_set *out;
-    size_t metric; /* index of the one being read; SIZE_MAX: none */
+    size_t metric; /* index of the metric that is being read, or SIZE_MAX */
     char counter[MAX_NAME];
     bool is_ours;
     size_t line;
@@ -43,7 +43,7 @@ static const struct {
 } time_parts[] = {{"d", 864e11}, {"h", 36e11}, {"m", 6e10}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}};
 #define PARTS (sizeof time_parts / sizeof time_parts[0])
 
-/* Reads "06m09s401ms746.001us": the parts that are there, in order. */
+/* Reads "06m09s401ms746.001us": the parts that are present, in order. */
 static bool read_parts(const char *text, double value[PARTS], bool given[PARTS])
 {
     size_t part = 0, n = 0;
@@ -71,7 +71,7 @@ static bool read_parts(const char *text, double value[PARTS], bool given[PARTS])
     return n > 0;
 }
 
-/* The time that was printed, in ns, and whether the text has it wrong. */
+/* Returns the time that was meant, in ns, and whether the text is incorrect. */
 static bool read_time(const struct text_report *r, const char *text, double *ns, bool *wrong)
 {
     double value[PARTS];
@@ -93,7 +93,7 @@ static bool read_time(const struct text_report *r, const char *text, double *ns,
     return true;
 }
 
-/* A value with its unit: a time, "62.40MB", or a plain number. */
+/* Reads a value with its unit: a time, "62.40MB", or a plain number. */
 static bool read_value(struct text_report *r, const char *field, const char *text, double *value,
                        enum rp_metric_unit *unit)
 {
@@ -133,7 +133,7 @@ static enum rp_code bad_line(const struct text_report *r, const char *what, stru
     return rp_err_set(err, RP_FORMAT, "'%s': line %zu: %s", r->path, r->line, what);
 }
 
-/* "1%=001.712us; 5%=..." */
+/* Reads "1%=001.712us; 5%=..." */
 static enum rp_code read_percentiles(struct text_report *r, char *text, struct rp_err *err)
 {
     struct rp_metric *m = &r->out->metrics.at[r->metric];
@@ -203,7 +203,7 @@ static enum rp_code read_field(struct text_report *r, const char *key, char *val
 
 static enum rp_code begin_metric(struct text_report *r, const char *name, struct rp_err *err)
 {
-    /* the unit is known with the accumulator: names are unique in a report */
+    /* the unit is known only with the accumulator, but names are unique in a report */
     struct rp_metric *m = rp_metric_set_metric(r->out, name, RP_METRIC_VALUE, err);
 
     if (!m)
@@ -229,7 +229,7 @@ static enum rp_code read_line(struct text_report *r, char *line, struct rp_err *
         return RP_OK;
     }
     if (line[0] != ' ') {
-        r->metric = SIZE_MAX; /* a line of something else */
+        r->metric = SIZE_MAX; /* a line that is not part of a report */
         r->counter[0] = '\0';
         return RP_OK;
     }

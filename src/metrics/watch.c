@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job that is watched while it runs. Each look reads the files of its ranks; what they counted
- * since the last slice becomes the next one when every rank has ended some steps. The newest slices
- * are the window: which rank is late in it is for window.c, and its steps are compared with all of
- * the job before it.
+ * Watches a job while it runs. Each look reads the files of its ranks; their counts since the last
+ * slice become the next one when every rank has ended some steps. The newest slices are the window:
+ * window.c finds which rank is late in it, and its steps are compared with all earlier ones of the
+ * job.
  */
 #include "metrics/window.h"
 
@@ -116,12 +116,12 @@ struct reading {
 struct member {
     char *source;
     int64_t rank;
-    const struct rp_metric_set *set; /* of this look; NULL: it is not there any more */
-    struct reading now, base;        /* base: where the slice that grows began */
+    const struct rp_metric_set *set; /* of this look; NULL if the file no longer exists */
+    struct reading now, base;        /* base: the begin of the slice that is growing */
     struct rp_window_slice slice[RP_WINDOW_SLICES];
     double clock, memory, device_memory; /* NAN: not known */
-    int64_t ended_ns;                    /* when it was seen to have ended; 0: it runs */
-    int64_t moved_ns;                    /* when a step of it was last seen to end */
+    int64_t ended_ns;                    /* when its end was seen; 0 while it runs */
+    int64_t moved_ns;                    /* when the end of one of its steps was last seen */
 };
 
 struct watch {
@@ -129,14 +129,14 @@ struct watch {
     double tick_ns;
     RP_VEC(struct member) members;
     rp_metric_sets sets;
-    bool began;                                       /* the ranks that run have a base */
+    bool began;                                       /* all running ranks have a base */
     size_t used;                                      /* slices */
-    struct rp_metric_set steps[RP_WINDOW_SLICES + 1]; /* of one rank, when a slice began; the last
-                                                         when the newest ended */
+    struct rp_metric_set steps[RP_WINDOW_SLICES + 1]; /* of one rank at the begin of each slice, and
+                                                         at the end of the newest */
     int64_t slice_ns[RP_WINDOW_SLICES + 1];           /* and when that was */
     double steps_seen;                                /* of all ranks */
-    int64_t moved_ns;                                 /* when a step was last seen to end */
-    char *told; /* what the alerts of the look before were about */
+    int64_t moved_ns;                                 /* when the end of a step was last seen */
+    char *told; /* the subjects of the previous look's alerts */
     bool unsupported;
 };
 
@@ -168,7 +168,8 @@ static struct reading read_set(const struct rp_metric_set *set)
     return r;
 }
 
-/* The rank whose file this is; a new one has no slices yet, and all begin again with it. */
+/* Returns the rank whose file this is; a new one has no slices, so the slices of all begin again
+   with it. */
 static enum rp_code member_of(struct watch *w, const struct rp_metric_set *set, struct member **out,
                               struct rp_err *err)
 {
@@ -193,7 +194,7 @@ static enum rp_code member_of(struct watch *w, const struct rp_metric_set *set, 
     return RP_OK;
 }
 
-/* The mean of what was sampled since the slice began, where something was. */
+/* Returns the mean of the samples since the slice began, if there are any. */
 static double mean_of(const struct member *m, size_t i, double known)
 {
     double n = m->now.count[i] - m->base.count[i];
@@ -209,7 +210,7 @@ static enum rp_code read_job(struct watch *w, struct rp_err *err)
 
     rp_metric_sets_release(&w->sets);
     w->sets = (rp_metric_sets){0};
-    if (code == RP_FORMAT) /* a folder without metrics: its job has not begun */
+    if (code == RP_FORMAT) /* the folder has no metrics because its job has not begun */
         code = RP_OK;
     else if (code == RP_OK)
         code = rp_metric_read_all(&paths, RP_METRIC_READABLE, &w->tick_ns, &w->sets, err);
@@ -227,7 +228,7 @@ static bool is_same_job(const struct watch *w, const struct rp_metric_set *set)
 
 RP_ORDER(by_rank, struct member, RP_UP(rank), strcmp(a->source, b->source))
 
-/* Of processes on other machines it is only known whether they go on. */
+/* For processes on other machines it is only known whether their counts change. */
 static bool has_stopped(const struct member *m)
 {
     const struct rp_metric *steps = metric_of(m->set, STEP);
@@ -274,7 +275,7 @@ static bool runs(const struct member *m)
     return m->set && !m->ended_ns;
 }
 
-/* Whether each rank that runs has ended some steps, and time has passed. */
+/* Whether each running rank has ended some steps, and enough time has passed. */
 static bool is_slice(const struct watch *w)
 {
     size_t n = 0;
@@ -301,7 +302,7 @@ static struct rp_window_slice slice_of(const struct member *m)
                                     .delay_ns = now[DELAY] - base[DELAY]};
 }
 
-/* The first rank that runs: all end the same steps. */
+/* Returns the first rank that runs: all ranks end the same steps. */
 static const struct member *first_rank(const struct watch *w)
 {
     const struct member *first = NULL;
@@ -327,7 +328,7 @@ static enum rp_code keep_steps(struct watch *w, size_t at, struct rp_err *err)
     return rp_metric_set_merge(to, first_rank(w)->set, err);
 }
 
-/* From what the ranks have counted so far. */
+/* Begins slices from the counts of the ranks so far. */
 static enum rp_code begin_slices(struct watch *w, struct rp_err *err)
 {
     for (size_t i = 0; i < w->members.n; i++)
@@ -377,7 +378,7 @@ struct answer {
     enum rp_code code;
 };
 
-/* about: what stays the same from look to look. */
+/* about: its subject, which stays the same from look to look. */
 static void alert(struct answer *a, const char *about, const char *text)
 {
     size_t n = a->root->nalerts;
@@ -428,7 +429,7 @@ static void add_rank(struct answer *a, const struct member *m)
     };
 }
 
-/* "rank 3", or "process 4711" where it has no rank. */
+/* Returns "rank 3", or "process 4711" if it has no rank. */
 static const char *name_of(struct answer *a, const struct member *m)
 {
     const struct rp_metric_set *set = m->set;
@@ -479,7 +480,7 @@ static void add_late(struct answer *a)
                          rp_units_text(a->arena, late.share, RP_UNIT_RATIO), row->cause));
 }
 
-/* The window beside all that was before it. */
+/* Compares the window with everything before it. */
 static void compare_past(struct answer *a)
 {
     struct watch *w = a->w;
@@ -516,7 +517,7 @@ static void compare_past(struct answer *a)
     rp_metric_set_release(&window);
 }
 
-/* Ranks that have ended while others run on, and a job in which no step ends. */
+/* Finds ranks that have ended while others run, and a job in which no step ends. */
 static void find_still(struct answer *a)
 {
     const struct member *first = first_rank(a->w);
@@ -550,7 +551,7 @@ static void note_progress(struct watch *w)
     w->steps_seen = seen;
 }
 
-/* Those alerts that the look before had not, in lines; NULL: none. */
+/* Returns alerts that the previous look did not have, as lines, or NULL. */
 static const char *new_alerts(struct answer *a)
 {
     const char *fresh = "", *all = "\n";
@@ -568,7 +569,7 @@ static const char *new_alerts(struct answer *a)
     return *fresh ? fresh : NULL;
 }
 
-/* *fresh: new alerts, or NULL. */
+/* *fresh gets new alerts, or NULL. */
 static enum rp_code answer(struct watch *w, struct rp_result *result, const char **fresh,
                            struct rp_err *err)
 {

@@ -40,7 +40,7 @@ RP_DECISION(
 RP_DECISION(STILL_S, "s", "a pause that is shorter is over before anybody looks",
             "metrics/a_job_that_stands_still_is_told");
 
-enum { PARTS = 3 }; /* causes that are compared: host, input, device */
+enum { PARTS = 3 }; /* the number of causes that are compared: host, input, device */
 
 const char *const rp_window_causes[RP_WINDOW_CAUSES] = {"host", "input data", "device",
                                                         "no processor", "device clock"};
@@ -50,12 +50,12 @@ struct judge {
     size_t n, used;
     struct rp_arena arena;
     struct rp_peer_rank *peers;
-    struct rp_peer_sum *sums; /* by rank: what is abnormal, by slice */
+    struct rp_peer_sum *sums; /* by rank: its abnormal work, by slice */
     double *cut;              /* by rank and part */
 };
 
-/* What a step of a slice spent in a part. Device work that the host did not wait for is none of the
-   host's time. */
+/* Returns the time that a step of a slice spent in a part. Device work for which the host did not
+   wait is not part of the host's time. */
 static double part_ns(const struct rp_window_slice *s, size_t part)
 {
     double rest = s->step_ns - s->collective_ns;
@@ -100,7 +100,7 @@ static double slice_ns(const struct judge *j)
     return sum / (double)j->used;
 }
 
-/* Adds up what is abnormal of a rank. */
+/* Adds up the abnormal work of a rank. */
 static void sum_rank(struct judge *j, size_t r)
 {
     const struct rp_peer_rank *p = &j->peers[r];
@@ -143,7 +143,8 @@ static double delay_a_step(const struct judge *j, size_t r)
     return steps > 0 ? ns / steps : 0;
 }
 
-/* Of the other ranks, the lower quartile of their delays and the upper one of their clocks. */
+/* Finds for the other ranks the lower quartile of their delays and the upper one of their
+   clocks. */
 static void look_at_others(struct judge *j, size_t rank, double *delay, double *clock)
 {
     double *values = RP_ARENA_NEW(&j->arena, double, j->n + 1);
@@ -180,7 +181,7 @@ static enum rp_window_cause cause_of(struct judge *j, size_t rank, double late_n
     return (enum rp_window_cause)most;
 }
 
-/* Whether the late ranks are all those of a host with several, and other hosts have none. */
+/* Whether the late ranks are exactly those of one host with several ranks. */
 static bool is_whole_host(const struct judge *j, size_t rank)
 {
     const char *host = j->ranks[rank].host;
@@ -214,7 +215,7 @@ static void find_late(struct judge *j, struct rp_window_late *out)
     }
     out->rank = latest;
     out->whole_host = host;
-    /* of the slices in which it was late: a lateness that has just begun is told as it is */
+    /* only over slices in which it was late, so that recent lateness is not averaged away */
     out->late_ns = j->sums[latest].sum / (steps * j->sums[latest].n / (double)j->used);
     out->share = out->late_ns / (step_ns / steps);
     out->cause = cause_of(j, latest, out->late_ns);

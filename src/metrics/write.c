@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report as text, in the format that torch_xla made known, with right times. */
+/* Writes the report as text, in the format of torch_xla, with correct times. */
 #include "io/escaped.h"
 #include "metrics/set.h"
 

@@ -62,7 +62,8 @@ struct issued {
     rp_event call;  /* RP_NONE: not recorded */
     uint32_t order; /* as found */
     uint32_t key;   /* of KERNEL */
-    uint32_t ref;   /* of COLLECTIVE: in the list; of SYNC: what it waits for, by order */
+    uint32_t ref;   /* for COLLECTIVE: index in the list; for SYNC: the work for which it waits, by
+                       order */
     uint32_t index, ordinal, wait;
     uint16_t step;
     uint8_t kind;
@@ -79,16 +80,16 @@ struct maker {
     struct rp_arena *arena;
     struct rp_course *out;
     struct rp_arg_key grid, block, bytes;
-    struct rp_map keys, by_name, cells, of_event; /* of_event: of a collective, its number */
+    struct rp_map keys, by_name, cells, of_event; /* of_event: the number of a collective */
     RP_VEC(struct issued) list;
     RP_VEC(struct rp_course_key) key_list;
     RP_VEC(struct rp_course_op) ops;
     RP_VEC(struct rp_course_item) items;
     RP_VEC(struct rp_peer_cell) cell_list;
     RP_VEC(struct rp_course_item) host, device; /* of the operations that are being made */
-    RP_VEC(uint32_t) host_at, device_at;        /* by key: 1 + where it is in them */
-    RP_VEC(uint32_t) nth;                       /* kernels and collectives in their order */
-    RP_VEC(rp_event) seen; /* by track: the first event that was not looked at */
+    RP_VEC(uint32_t) host_at, device_at;        /* by key: 1 + its place in them */
+    RP_VEC(uint32_t) nth;  /* by order: position of kernels and collectives in their step */
+    RP_VEC(rp_event) seen; /* by track: the next event to look at */
     uint32_t *first;       /* by step: of nth */
     uint32_t main_stream;
     rp_track track;           /* of the last call */
@@ -128,7 +129,7 @@ static enum rp_code intern_key(struct maker *m, uint64_t hash, enum rp_course_cl
     return rp_vec_push(&m->device_at, 0, err);
 }
 
-/* Work of one name with the same grid, or, of copies, the same size. */
+/* Returns the key of work: the same name with the same grid or, for copies, the same size. */
 static enum rp_code kernel_key(struct maker *m, rp_event e, uint32_t *out, struct rp_err *err)
 {
     uint64_t hash = text_hash(m->t, m->t->ev.name[e]);
@@ -172,7 +173,7 @@ static enum rp_code count_cell(struct maker *m, uint32_t key, uint32_t step, int
     return RP_OK;
 }
 
-/* What is usual of each key, by step. */
+/* Computes the usual time of each key, by step. */
 static enum rp_code find_usual(struct maker *m, struct rp_err *err)
 {
     struct rp_peer_key *keys = calloc(m->key_list.n + 1, sizeof *keys);
@@ -195,7 +196,7 @@ static enum rp_code find_usual(struct maker *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ what was issued */
 
-/* The step of a moment: the last that has begun. */
+/* Returns the step of a moment: the last one that has begun. */
 static uint16_t step_at(const struct maker *m, int64_t ns)
 {
     size_t i, n = m->t->nsteps ? m->nsteps : 0;
@@ -204,7 +205,8 @@ static uint16_t step_at(const struct maker *m, int64_t ns)
     return (uint16_t)(i ? i - 1 : 0);
 }
 
-/* The steps that are judged, as far as they follow each other; without steps, all as one. */
+/* Finds the steps that are judged, as far as they are consecutive; without steps, all is one
+   step. */
 static bool find_span(struct maker *m)
 {
     const struct rp_trace *t = m->t;
@@ -278,7 +280,7 @@ static enum rp_code add_work(struct maker *m, const struct rp_work_item *x, stru
 
 RP_ORDER(by_launch, struct issued, RP_UP(at_ns), RP_UP(begin_ns), RP_UP(order))
 
-/* The work that was issued before a call, and ended last during it. */
+/* Returns the work that was issued before a call and ended last during it. */
 static uint32_t awaited_by(const struct maker *m, int64_t from_ns, int64_t until_ns, size_t nwork)
 {
     uint32_t best = RP_NONE;
@@ -293,7 +295,7 @@ static uint32_t awaited_by(const struct maker *m, int64_t from_ns, int64_t until
         if (best == RP_NONE || x->end_ns > m->list.at[best].end_ns)
             best = (uint32_t)(i - 1);
         if (x->main && x->kind == KERNEL)
-            break; /* all before it ended earlier */
+            break; /* all work before it ended earlier */
     }
     return best != RP_NONE && m->list.at[best].end_ns > from_ns ? best : RP_NONE;
 }
@@ -324,17 +326,17 @@ static bool is_quiet(const struct rp_trace *t, rp_track track, int64_t from_ns, 
     return e == end || t->ev.ts_ns[e] >= to_ns;
 }
 
-/* Where a host goes on that called nothing since it had issued work, in all steps. */
+/* A place at which a host that called nothing since it issued work continues, in all steps. */
 struct pause {
     uint64_t site;
-    uint32_t next, last; /* what it issues then, and what ended last before */
+    uint32_t next, last; /* what it issues then, and the work that ended last before */
     int64_t issued_ns, end_ns;
-    int64_t late_ns; /* how much later than that end it goes on */
+    int64_t late_ns; /* how much later than that end it continues */
 };
 
 RP_ORDER(by_site, struct pause, RP_UP(site), RP_UP(next))
 
-/* The k-th launch of a step, of one kind of work. */
+/* Returns a key of the k-th launch of a step, of one kind of work. */
 static uint64_t site_of_launch(const struct maker *m, const struct issued *x, uint32_t nth)
 {
     uint64_t what =
@@ -369,8 +371,8 @@ static size_t list_pauses(const struct maker *m, struct pause *out)
     return n;
 }
 
-/* A host that polls calls nothing: it never goes on before all is done that it has issued, and soon
-   after that at least once. */
+/* A host that polls calls nothing: it never continues before all work that it issued is done, and
+   at least once soon after that. */
 static enum rp_code add_silent(struct maker *m, struct rp_err *err)
 {
     struct pause *p = RP_ARENA_NEW(m->arena, struct pause, m->list.n + 1);
@@ -405,7 +407,7 @@ static enum rp_code add_silent(struct maker *m, struct rp_err *err)
     return RP_OK;
 }
 
-/* Calls that wait until the device has done what was issued before, and those that return when
+/* Adds calls that wait until the device has done the work issued before, and those that return when
    their copy has ended. */
 static enum rp_code add_syncs(struct maker *m, size_t nwork, struct rp_err *err)
 {
@@ -492,8 +494,8 @@ static enum rp_code number_issued(struct maker *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ waits */
 
-/* What begins before its end did not wait for a collective, and nothing that was issued earlier
-   did; the first that was issued after all these may have. */
+/* Work that began before a collective ended did not wait for it, and neither did anything issued
+   earlier; the first work that was issued after all these may have waited. */
 static void find_wait(struct maker *m, struct issued *c)
 {
     uint32_t i = m->first[c->step] + c->index + 1, end = m->first[c->step + 1], at = RP_NONE;
@@ -514,7 +516,7 @@ static void find_wait(struct maker *m, struct issued *c)
         at != RP_NONE && rp_ns_between(c->end_ns, m->list.at[m->nth.at[at]].begin_ns) <= TIGHT_NS;
 }
 
-/* The same collective in other steps of the same program waits where the last of them does. */
+/* The same collective in other steps of the same program waits at the last of their places. */
 static enum rp_code find_waits(struct maker *m, struct rp_err *err)
 {
     struct rp_map sites = {0};
@@ -552,7 +554,8 @@ static enum rp_code find_waits(struct maker *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ operations */
 
-/* The least times between a launch and its work, and between work of a stream. */
+/* Finds the least times between a launch and its work, and between two items of work on a
+   stream. */
 static void find_least(struct maker *m)
 {
     int64_t latency = INT64_MAX, gap = INT64_MAX, end = INT64_MIN;
@@ -573,8 +576,8 @@ static void find_least(struct maker *m)
     m->out->gap_ns = gap == INT64_MAX ? 0 : gap;
 }
 
-/* Of what could be joined from i on, the launch that came nearest to being late: what it had left
-   beside how long the device had worked since. */
+/* Finds, among the work from i on that could be joined, the launch that was closest to being late:
+   its slack relative to how long the device had worked since. */
 static void cut_at_tightest(struct maker *m, size_t first, size_t end)
 {
     int64_t from = m->list.at[first].begin_ns;
@@ -595,8 +598,8 @@ static void cut_at_tightest(struct maker *m, size_t first, size_t end)
         m->list.at[best].cut = true;
 }
 
-/* Operations begin after what waits, where something may wait, and where the device waited for the
-   host; and once more in each stretch between these. */
+/* Operations begin after waits, where something may wait, and where the device waited for the host;
+   and once more in each stretch between these. */
 static void find_cuts(struct maker *m)
 {
     int64_t busy = INT64_MIN;
@@ -622,7 +625,7 @@ static void find_cuts(struct maker *m)
     }
 }
 
-/* An item is added to an operation that is being made; `at` says where its key is in it. */
+/* Adds an item to an operation that is being made; `at` tells the place of its key in it. */
 #define ADD_ITEM(m, list, key_, ns, err)                                     \
     ((m)->list##_at.at[key_]                                                 \
          ? ((m)->list.at[(m)->list##_at.at[key_] - 1].n++,                   \
@@ -662,7 +665,7 @@ static enum rp_code flush_host(struct maker *m, uint16_t step, int64_t *worked_n
     return rp_vec_push(&m->ops, op, err);
 }
 
-/* The outermost operator around a call, or the call. */
+/* Returns the outermost operator around a call, or the call. */
 static rp_event block_of(const struct rp_trace *t, rp_event call)
 {
     rp_event best = call, e = call;
@@ -673,9 +676,9 @@ static rp_event block_of(const struct rp_trace *t, rp_event call)
     return best;
 }
 
-/* What the thread of the last call did between two moments: spans that lie between them, and time
-   that nothing was recorded of before each, which is told apart by what follows. Returns the end of
-   the last in *at_ns. */
+/* Divides the time of the last call's thread between two moments: into spans between them, and
+   unrecorded time before each span, which is named after the span. Returns the end of the last one
+   in *at_ns. */
 static enum rp_code divide_gap(struct maker *m, int64_t *at_ns, int64_t to_ns, uint16_t step,
                                struct rp_err *err)
 {
@@ -700,9 +703,8 @@ static enum rp_code divide_gap(struct maker *m, int64_t *at_ns, int64_t to_ns, u
     return RP_OK;
 }
 
-/* The host's time from one moment to when it has issued something. Before the end, time that
-   nothing follows may be no time of the program's; and of work without a recorded call nothing is
-   known. */
+/* Divides the host's time from one moment to when it has issued something. Unrecorded time before
+   the end may not be the program's; and work without a recorded call tells nothing. */
 static enum rp_code divide_host(struct maker *m, const struct issued *x, int64_t *host_ns,
                                 struct rp_err *err)
 {
@@ -736,7 +738,7 @@ struct emitter {
     int64_t host_ns;   /* where the host is */
     int64_t worked_ns; /* since its last operation */
     uint32_t op;       /* the operation of the device that is being made, or RP_NONE */
-    int64_t busy_ns;   /* until when the device works */
+    int64_t busy_ns;   /* how long the device is busy */
     int64_t met_ns;    /* the last end of a collective */
 };
 
@@ -782,7 +784,7 @@ static enum rp_code emit_kernel(struct maker *m, struct emitter *x, const struct
     return RP_OK;
 }
 
-/* Of a collective without a recorded call nothing tells what its device rested for. */
+/* For a collective without a recorded call, nothing tells why the device rested. */
 static enum rp_code add_rest(struct maker *m, const struct emitter *x, const struct issued *i,
                              struct rp_course_op *op, struct rp_err *err)
 {
@@ -889,7 +891,7 @@ static enum rp_code make_course(struct maker *m, struct rp_err *err)
     return fill_course(m, err);
 }
 
-/* Whether anything but collectives was recorded: there is something to compare. */
+/* Whether anything except collectives was recorded, so that there is something to compare. */
 static bool has_work(const struct rp_work *work)
 {
     for (size_t i = 0; i < work->items.n; i++)

@@ -36,7 +36,7 @@ RP_DECISION(LONG_TAIL, "deviation",
             "scatter is estimated from, and that of the lower third counts",
             "places/many_slow_cells_do_not_hide_each_other");
 
-/* 1 / the normal quantile of 3/4: turns a median deviation into a standard deviation. */
+/* 1 / the normal quantile of 3/4, which turns a median deviation into a standard deviation. */
 #define MAD_SIGMA 1.4826
 RP_FACT(MAD_SIGMA, "deviations", "1 / normal quantile of 3/4");
 
@@ -68,7 +68,7 @@ static int by_value(const void *a, const void *b)
 
 enum { QUARTER = 4 };
 
-/* Where the lower quartile of n values lies. */
+/* Returns the index of the lower quartile of n values. */
 static size_t low_at(size_t n)
 {
     return (n - 1) / QUARTER;
@@ -178,26 +178,26 @@ struct vote { /* of a rank for a key */
     double usual_ns, spread;
 };
 
-struct beside { /* a cell beside the reference of its key */
+struct beside { /* a cell relative to the reference of its key */
     uint32_t peers, step, rank, cell;
     double ratio;
 };
 
-/* What references are made from. */
+/* The data from which references are made. */
 struct references {
     struct rp_peer_rank *ranks;
     size_t n, nvotes, ncells;
     struct vote *votes;
-    size_t *first;   /* by rank: of what is by rank and key */
+    size_t *first;   /* by rank: the begin of its entries in arrays by rank and key */
     double *ref_ns;  /* by rank and key */
-    uint32_t *peers; /* by rank and key: the same number where they have one reference */
+    uint32_t *peers; /* by rank and key: the same number for those with one reference */
     struct beside *besides;
     double *scratch, *common;
 };
 
 RP_ORDER(by_vote, struct vote, RP_UP(key), RP_UP(n), RP_UP(usual_ns), RP_UP(rank))
 
-/* Gives votes[first, end) of one key one reference. Of a single rank it is what is usual of it. */
+/* Gives votes[first, end) of one key one reference. That of a single rank is its usual time. */
 static void set_reference(struct references *x, size_t first, size_t end)
 {
     double ref;
@@ -250,7 +250,8 @@ static void find_references(struct references *x)
 
 RP_ORDER(by_peers, struct beside, RP_UP(peers), RP_UP(step), RP_UP(ratio), RP_UP(rank))
 
-/* What cells of one step have in common. Of few, the fastest would be its own reference. */
+/* Returns what cells of one step have in common. For few cells, the fastest would be its own
+   reference. */
 static double common_of(const struct beside *c, size_t n)
 {
     double sum = 0;
@@ -260,8 +261,8 @@ static double common_of(const struct beside *c, size_t n)
     return n < FEW ? sum / (double)n : c[low_at(n)].ratio;
 }
 
-/* By cell, what the cells [first, end) of one reference have in common in its step, around 1.
-   False: some step has one rank only, or there is one step. */
+/* Finds by cell what the cells [first, end) of one reference have in common in its step, around 1.
+   Returns false if a step has only one rank, or if there is only one step. */
 static bool find_common(struct references *x, size_t first, size_t end)
 {
     const struct beside *c = x->besides;
@@ -283,7 +284,7 @@ static bool find_common(struct references *x, size_t first, size_t end)
     return nsteps > 1 && middle > 0;
 }
 
-/* A step is longer for all where the cells scatter less without what they have in common. */
+/* A step is longer for all if the cells scatter less without what they have in common. */
 static void follow_steps(struct references *x)
 {
     struct beside *c = x->besides;
@@ -370,7 +371,7 @@ static enum rp_code set_references(struct rp_peer_rank *ranks, size_t n, struct 
 
 /* A cell, or all cells of a rank and class, or of all steps. */
 struct judged {
-    uint64_t level; /* of cells that are compared with each other */
+    uint64_t level; /* identifies cells that are compared with each other */
     uint32_t rank, key, step, cls;
     double dur_ns, ref_ns;
     double limit; /* of the excess */
@@ -410,7 +411,8 @@ static enum rp_code add_judged(struct judging *j, struct rp_map *sums, struct ju
     return RP_OK;
 }
 
-/* A cell counts four times: of its key and of all keys of its class, in its step and in all. */
+/* A cell counts four times: for its key and for all keys of its class, in its step and in all
+   steps. */
 static enum rp_code add_rank(struct judging *j, uint32_t r, struct rp_map *sums, struct rp_err *err)
 {
     const struct rp_peer_rank *rank = &j->ranks[r];
@@ -450,7 +452,7 @@ static double deviation(const double *x, size_t n)
     return sqrt(squares / (double)n);
 }
 
-/* How far cells scatter about their middle where nothing is wrong. x is sorted, and changed. */
+/* Returns how far cells scatter about their middle if nothing is wrong. x is sorted and changed. */
 static double scatter(double *x, size_t n)
 {
     size_t part = (size_t)((double)n * LOW_PART);
@@ -465,7 +467,7 @@ static double scatter(double *x, size_t n)
 
 RP_ORDER(by_level, struct judged, RP_UP(level), RP_UP(rank), RP_UP(step), RP_UP(key))
 
-/* Leaves the cells that are abnormal: those of a level beyond their scatter. */
+/* Keeps only the abnormal cells: those of a level beyond their scatter. */
 static void keep_abnormal(struct judging *j)
 {
     struct judged *c = j->list.at;
@@ -491,8 +493,8 @@ static void keep_abnormal(struct judging *j)
     j->list.n = kept;
 }
 
-/* Steps before the whole: a fault of some of them would else be spread over all. Kinds of work
-   before all of them: what is left is judged then. */
+/* Single steps come before all steps, because a fault in some would otherwise be spread over all.
+   Kinds of work come before all of them, so that only the rest is judged then. */
 static int turn_of(const struct judged *c)
 {
     return (c->step == RP_PEERS_STAR ? 2 : 0) + (c->key == RP_PEERS_STAR ? 1 : 0);
@@ -501,8 +503,8 @@ static int turn_of(const struct judged *c)
 RP_ORDER(by_turn, struct judged, RP_COMPARE(turn_of(a), turn_of(b)), RP_UP(rank), RP_UP(step),
          RP_UP(key), RP_UP(cls))
 
-/* A cell that an abnormal sum covers takes the time of its peers and keeps its jitter; what takes
-   more than twice as long (a pause) takes that time itself. */
+/* A cell covered by an abnormal sum takes the time of its peers and keeps its jitter; one that
+   takes more than twice as long (a pause) takes that time exactly. */
 static void mark_cell(struct rp_peer_rank *rank, struct judged *c, size_t i)
 {
     const struct rp_peer_cell *cell = &rank->cells[i];
@@ -515,7 +517,7 @@ static void mark_cell(struct rp_peer_rank *rank, struct judged *c, size_t i)
     rank->factor[i] = own < 1 ? own : 1;
 }
 
-/* The first cell of a rank that is not before a key of a step. */
+/* Returns the first cell of a rank that is not before a key of a step. */
 static size_t first_cell(const struct rp_peer_rank *rank, uint32_t step, uint32_t key)
 {
     const struct rp_peer_cell *c = rank->cells;
@@ -525,7 +527,7 @@ static size_t first_cell(const struct rp_peer_rank *rank, uint32_t step, uint32_
     return i;
 }
 
-/* The cells of a rank that a sum covers: calls fn for each. */
+/* Calls fn for each cell of a rank that a sum covers. */
 static void each_cell(struct rp_peer_rank *rank, struct judged *c,
                       void (*fn)(struct rp_peer_rank *, struct judged *, size_t))
 {
@@ -556,7 +558,7 @@ static void take_out(struct rp_peer_rank *rank, struct judged *c, size_t i)
     }
 }
 
-/* A sum of which some cells are marked already is judged by the others. */
+/* If some cells of a sum are already marked, the others judge it. */
 static void mark(struct judging *j, struct judged *c)
 {
     struct rp_peer_rank *rank = &j->ranks[c->rank];
@@ -590,10 +592,10 @@ static enum rp_code judge_all(struct judging *j, struct rp_err *err)
 
 /* ------------------------------------------------------------------ more work than others */
 
-struct total { /* of a class of a rank in a step, without what is abnormal */
+struct total { /* of a class of a rank in a step, without abnormal work */
     uint64_t role;
     uint32_t cls, step, rank;
-    double ns, ref_ns; /* ref: of its role in that step */
+    double ns, ref_ns; /* ref: that of its role in this step */
 };
 
 struct share { /* of a key in that */
@@ -610,7 +612,7 @@ struct extras {
     struct judging *j;
     RP_VEC(struct total) totals;
     RP_VEC(struct share) shares;
-    struct rp_map members; /* of a role in a step: how many ranks have it */
+    struct rp_map members; /* of a role in a step: the number of ranks that have it */
 };
 
 static enum rp_code add_totals(struct extras *x, uint32_t r, struct rp_err *err)
@@ -631,7 +633,7 @@ static enum rp_code add_totals(struct extras *x, uint32_t r, struct rp_err *err)
     return RP_OK;
 }
 
-/* Leaves the totals that are beyond what those of a role scatter by from each other in a step. */
+/* Keeps the totals beyond the scatter of a role in a step. */
 static void keep_larger(struct extras *x)
 {
     struct total *t = x->totals.at;
@@ -689,8 +691,8 @@ static enum rp_code list_shares(struct extras *x, struct rp_err *err)
     return RP_OK;
 }
 
-/* How often ranks of a role do something in a step: the lower quartile, with those that never do.
- */
+/* Finds how often ranks of a role do something in a step: the lower quartile, including those that
+   never do. */
 static void find_often(struct extras *x)
 {
     struct share *s = x->shares.at;
@@ -712,7 +714,7 @@ static void find_often(struct extras *x)
     rp_sort(s, x->shares.n, sizeof *s, by_cell);
 }
 
-/* The time of what a cell has more than is usual. */
+/* Returns the time of the items of a cell beyond the usual number. */
 static double extra_of(const struct rp_peer_rank *rank, const struct share *s)
 {
     return s->n > s->usual ? rank->cells[s->cell].dur_ns * rank->factor[s->cell] *
@@ -720,7 +722,7 @@ static double extra_of(const struct rp_peer_rank *rank, const struct share *s)
                            : 0;
 }
 
-/* Divides what a total is too long by between what there is more of in it. */
+/* Divides the excess of a total among the cells with more items than usual. */
 static void mark_extra(struct extras *x, const struct total *t)
 {
     struct rp_peer_rank *rank = &x->j->ranks[t->rank];

@@ -50,13 +50,13 @@ RP_LIMIT(MOST_SETS, "ranks",
 
 const char *const rp_place_kind_names[RP_PLACE_KINDS] = {"rank", "link", "nic", "stage", "host"};
 
-/* A path has two ends, and a card many paths. */
+/* Sizes of places: a path has two ends, and a card many paths. */
 enum { RANK_SIZE = 1, LINK_SIZE, NIC_SIZE };
 
 /* Abnormal work that belongs together. */
 struct set {
     enum rp_place_kind kind;
-    uint32_t a, b; /* rank; hosts; number of the stage or host */
+    uint32_t a, b; /* rank, hosts, or number of the stage or host */
     size_t nranks; /* of a host or stage */
     const uint32_t *ranks;
     double amount_ns; /* of abnormal work */
@@ -72,14 +72,14 @@ struct finder {
     struct rp_rerun rerun;
     struct rp_peer_rank *ranks;
     struct rp_place_transfers transfers;
-    double **late;                 /* by rank and step: of abnormal work, ns */
-    struct rp_peer_sum *sums, all; /* of what is not repaired: by rank, and of all */
+    double **late;                 /* by rank and step: abnormal work in ns */
+    struct rp_peer_sum *sums, all; /* of work that is not repaired: by rank, and of all */
     RP_VEC(struct set) sets;
-    uint8_t *work_done, *slot_done; /* by rank and step, by slot: 1: repaired already */
-    struct rp_rerun_cuts cuts;      /* of the columns that run next */
+    uint8_t *work_done, *slot_done; /* by rank and step, or by slot: 1 if already repaired */
+    struct rp_rerun_cuts cuts;      /* for the columns that run next */
     uint32_t **on_host;             /* by host: its ranks */
     size_t *non_host;
-    uint32_t *stage_of; /* by rank; RP_NONE: none */
+    uint32_t *stage_of; /* by rank; RP_NONE if none */
     uint32_t **of_stage;
     size_t *nof_stage, nstages;
     bool stuck;
@@ -89,7 +89,7 @@ struct finder {
 
 RP_ORDER(by_step, struct rp_peer_cell, RP_UP(step), RP_UP(key))
 
-/* What a rank did of each key in each step; steps are those of the job. */
+/* Lists the work of a rank by key and step; steps are those of the job. */
 static enum rp_code list_cells(struct finder *f, size_t r, struct rp_err *err)
 {
     const struct rp_course *c = f->in->courses[r];
@@ -143,7 +143,7 @@ static size_t cell_of_item(const struct finder *f, size_t r, const struct rp_cou
     return cell_at(&f->ranks[r], f->rerun.ranks[r].steps[op->step], c->items[op->first + k].key);
 }
 
-/* What of each operation is abnormal. */
+/* Finds the abnormal part of each operation. */
 static void cut_work(struct finder *f, size_t r)
 {
     const struct rp_course *c = f->in->courses[r];
@@ -221,7 +221,7 @@ static enum rp_code find_hosts(struct finder *f, struct rp_err *err)
     return RP_OK;
 }
 
-/* Stages: ranks with the same place in their pipelines. */
+/* Finds stages: ranks with the same place in their pipelines. */
 static enum rp_code find_stages(struct finder *f, struct rp_err *err)
 {
     const struct rp_pipe_stage *stages = f->in->rendezvous->stages;
@@ -250,8 +250,8 @@ static enum rp_code find_stages(struct finder *f, struct rp_err *err)
     return RP_OK;
 }
 
-/* A host or stage has the abnormal work of a rank where most of its ranks are late alike: else a
-   rank is slow, and the next time another one. */
+/* A host or stage has the abnormal work of a rank if most of its ranks are equally late; otherwise
+   a single rank is slow, and another one the next time. */
 static bool is_shared(const struct finder *f, const struct set *s, uint32_t rank, size_t step)
 {
     double own = f->late[rank][step];
@@ -342,11 +342,11 @@ static enum rp_code list_sets(struct finder *f, struct rp_err *err)
 
 /* ------------------------------------------------------------------ runs */
 
-/* What a column repairs: what is repaired already, and a set; or all but what the set has. */
+/* What a column repairs: the work already repaired and a set, or everything except the set. */
 struct column_of {
     const struct set *const *sets;
     size_t n;
-    bool all; /* everything, without the sets */
+    bool all; /* everything except the sets */
     bool none;
 };
 
@@ -396,8 +396,8 @@ static enum rp_code run_columns(struct finder *f, const struct column_of *column
     return RP_OK;
 }
 
-/* With each of the sets repaired, beside what is repaired already; or broken in a run in which all
-   is repaired. */
+/* Runs with each of the sets repaired, in addition to the work already repaired; or broken in a run
+   in which everything else is repaired. */
 static enum rp_code run_sets(struct finder *f, bool all, double *end_ns, struct rp_err *err)
 {
     const struct set *list[RP_RERUN_COLUMNS];
@@ -432,7 +432,7 @@ static void repair(struct finder *f, const struct set *s)
 
 /* ------------------------------------------------------------------ the choice */
 
-/* How many ranks a place stands for: what is smaller is named. */
+/* Returns how many ranks a place represents: the smaller place is named. */
 static size_t size_of(const struct set *s)
 {
     switch (s->kind) {
@@ -447,7 +447,7 @@ static size_t size_of(const struct set *s)
     }
 }
 
-/* A stage that is a host is called a stage. */
+/* Of equal places, the smaller one is better. A stage that is a host is named as a stage. */
 static bool is_better(const struct set *a, const struct set *b)
 {
     if (size_of(a) != size_of(b))
@@ -455,7 +455,7 @@ static bool is_better(const struct set *a, const struct set *b)
     return a->kind != b->kind ? a->kind < b->kind : a->cost_ns > b->cost_ns;
 }
 
-/* What is not repaired yet, by rank. */
+/* Sums up by rank the work that is not yet repaired. */
 static void sum_late(struct finder *f)
 {
     f->all = (struct rp_peer_sum){0};
@@ -477,9 +477,9 @@ static struct rp_peer_sum sum_of(const struct finder *f, const struct set *s)
     return own;
 }
 
-/* Whether each of these places has more abnormal work than chance would deal out, judged by the
-   ranks that are in none of them. Several were chosen among many: each of them has to show more.
-   Transfers are judged by their groups. */
+/* Whether each of these places has more abnormal work than chance would give it, judged by the
+   ranks that are in none of them. Since several were chosen among many, each of them must have
+   more. Transfers are judged by their groups. */
 static bool are_beyond_chance(const struct finder *f, struct set *const *sets, size_t n)
 {
     struct rp_peer_sum others = f->all;
@@ -498,8 +498,8 @@ static bool are_beyond_chance(const struct finder *f, struct set *const *sets, s
     return beyond;
 }
 
-/* Whether transfers with each of at least two other hosts are slow by a comparable part: then its
-   network card is, and not each of the links. */
+/* Whether transfers with each of at least two other hosts are slow by a similar factor: then the
+   network card is slow, not each of the links. */
 static enum rp_code find_slow_card(struct finder *f, uint32_t host, bool *out, struct rp_err *err)
 {
     double *dur = calloc(2 * (f->out->nhosts + 1), sizeof *dur), most = 0;
@@ -529,7 +529,7 @@ static enum rp_code find_slow_card(struct finder *f, uint32_t host, bool *out, s
     return RP_OK;
 }
 
-/* Instead of a link, the card of one of its hosts where that is slow. */
+/* Replaces a link by the card of one of its hosts if that is slow. */
 static enum rp_code prefer_card(struct finder *f, struct set **best, struct rp_err *err)
 {
     const struct set link = **best;
@@ -548,7 +548,7 @@ static enum rp_code prefer_card(struct finder *f, struct set **best, struct rp_e
     return RP_OK;
 }
 
-/* Of the places that cost nearly as much as the one that costs most, the smallest. */
+/* Returns the smallest of the places that cost nearly as much as the one that costs most. */
 static struct set *smallest(struct finder *f, double top)
 {
     struct set *best = NULL;
@@ -562,8 +562,8 @@ static struct set *smallest(struct finder *f, double top)
     return best;
 }
 
-/* How much of a set's abnormal work is of one key and rank, and how much longer it takes; and
-   whether all that a device does takes longer. */
+/* Finds how much of a set's abnormal work belongs to one key and rank, and how much longer it
+   takes; and whether all work of a device takes longer. */
 static enum rp_code describe(struct finder *f, struct set *const *sets, size_t n,
                              struct rp_place_found *to, struct rp_err *err)
 {
@@ -665,8 +665,8 @@ static enum rp_code add_found(struct finder *f, struct set *const *sets, size_t 
     return describe(f, sets, n, to, err);
 }
 
-/* No place explains much alone: the ranks that each add most to a run in which all else is repaired
-   are repaired together. */
+/* If no place alone explains much, the ranks that each add most to a run in which everything else
+   is repaired are repaired together. */
 static enum rp_code choose_together(struct finder *f, const double *added, double now, double loss,
                                     bool *found, struct rp_err *err)
 {
@@ -704,7 +704,7 @@ static enum rp_code choose_together(struct finder *f, const double *added, doubl
     return RP_OK;
 }
 
-/* What no place explains: most of what is abnormal anywhere. */
+/* Describes loss that no place explains: most of all abnormal work. */
 static enum rp_code call_uneven(struct finder *f, double loss, struct rp_err *err)
 {
     struct set **all = RP_ARENA_NEW(f->arena, struct set *, f->sets.n + 1);
@@ -719,7 +719,7 @@ static enum rp_code call_uneven(struct finder *f, double loss, struct rp_err *er
     return describe(f, all, n, &f->out->uneven, err);
 }
 
-/* One place, or none. now: with what was found repaired. */
+/* Chooses one place, or none. now: the time with the places found so far repaired. */
 static enum rp_code choose_next(struct finder *f, double now, bool *more, struct rp_err *err)
 {
     double *end = RP_ARENA_NEW(f->arena, double, f->sets.n + 1), top = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each rank is run until it needs the end of a collective that a member has not reached; then it
- * rests until the last of them has. Work: operations, times columns. Memory: a vector for each rank
+ * rests until the last of them has. Work: operations times columns. Memory: a vector for each rank
  * and each collective.
  */
 #include "places/rerun.h"
@@ -26,7 +26,7 @@ static int64_t dur_of(const struct rp_collective *c)
 }
 
 /* Whether all members of a rendezvous wait for all others. The sender of a message that a device
-   sends waits for its receiver: only small ones have room before they are received. */
+   sends waits for its receiver, because only small messages are buffered. */
 static bool is_mutual(const struct rp_rerun *x, const struct rp_rendezvous *m)
 {
     bool pair = m->senders && !x->ranks[m->rank[0]].list->on_host;
@@ -40,8 +40,8 @@ static const struct rp_collective *member_of(const struct rp_rerun *x,
     return &x->ranks[m->rank[i]].list->list.at[m->at[i]];
 }
 
-/* How many slots each collective has. One whose operation is not in the course of its rank cannot
-   be waited for. */
+/* Counts the slots of each collective. A collective whose operation is not in the course of its
+   rank cannot be waited for. */
 static void count_slots(struct rp_rerun *x, const struct rp_rendezvous_list *list, bool *used)
 {
     for (size_t i = 0; i < list->n; i++) {
@@ -149,8 +149,8 @@ static uint64_t site_of(const struct rp_course *c, const struct rp_course_op *op
     return rp_hash_join(c->steps[op->step].program, op->ordinal);
 }
 
-/* The wait lies where the last of them lies; but for what never began soon after the end, nothing
-   says that it waited. */
+/* The wait is where the last of them is; but if the operation never began soon after the end,
+   nothing shows that it waited. */
 static enum rp_code find_sites(const struct rp_rerun *x, struct sites *s, struct rp_err *err)
 {
     for (size_t r = 0; r < x->n; r++) {
@@ -183,8 +183,8 @@ static bool may_wait(const struct rp_course_op *op)
     return op->kind == RP_COURSE_DEVICE || op->kind == RP_COURSE_COLLECTIVE;
 }
 
-/* The operation that waits for a collective: the first from the place of the wait on; or `next`,
-   the first of the next step. RP_NONE: none is left. */
+/* Returns the operation that waits for a collective: the first one from the place of the wait on,
+   or `next`, the first of the next step. RP_NONE if none is left. */
 static uint32_t waiter_of(const struct rp_course *c, uint32_t op, uint32_t next,
                           const struct site *site)
 {
@@ -195,7 +195,7 @@ static uint32_t waiter_of(const struct rp_course *c, uint32_t op, uint32_t next,
     return site->tight && i < end ? i : next;
 }
 
-/* Whether what was recorded allows the wait. */
+/* Whether the recorded times allow the wait. */
 static bool allows(const struct rp_rerun_rank *r, uint32_t op, uint32_t collective)
 {
     return rp_ns_between(r->course->ops[op].begin_ns, r->list->list.at[collective].end_ns) <=
@@ -236,8 +236,8 @@ static double latest(double a, double b)
     return a > b ? a : b;
 }
 
-/* By how much each operation began later than after what it waits for. Times since the rank began.
- */
+/* Finds how much later each operation began than the events for which it waits ended. Times count
+   from the begin of the rank. */
 static enum rp_code find_rests(struct rp_rerun *x, struct rp_rerun_rank *rank, struct rp_err *err)
 {
     const struct rp_course *c = rank->course;
@@ -285,7 +285,7 @@ static enum rp_code find_rests(struct rp_rerun *x, struct rp_rerun_rank *rank, s
 
 /* ------------------------------------------------------------------ begins */
 
-/* When a rank ends that begins then, as recorded. */
+/* Returns when a rank ends, as recorded, if it begins at this time. */
 static double end_of(const struct rp_course *c, double begin)
 {
     double host = begin, last = begin;
@@ -304,8 +304,8 @@ static double end_of(const struct rp_course *c, double begin)
     return latest(last, host);
 }
 
-/* Ranks that leave a collective together have the same time then: from rank to rank, begins are put
-   on one axis. An error ends at the first collective of the rank. */
+/* Ranks that leave a collective together have the same time then, which puts the begins of all
+   ranks on one axis. An error ends at the first collective of the rank. */
 static enum rp_code find_begins(struct rp_rerun *x, const struct rp_rendezvous_list *list,
                                 struct rp_err *err)
 {
@@ -442,12 +442,12 @@ struct column {
 struct runner { /* a rank that is run */
     struct column host, device;
     size_t op, wait;
-    uint32_t next;  /* that rests for the same slot, or RP_NONE */
+    uint32_t next;  /* the next rank that rests for the same slot, or RP_NONE */
     uint32_t *last; /* by stream: its last collective, or RP_NONE */
 };
 
 struct meeting {
-    struct column end; /* until all have arrived: the last arrival */
+    struct column end; /* the last arrival so far, until all have arrived */
     uint32_t missing;
     uint32_t resting; /* the first rank that rests for it, or RP_NONE */
 };
@@ -470,14 +470,14 @@ static void take_latest(struct column *to, const struct column *from, double lat
     }
 }
 
-/* Adds a duration, without what is cut of it in the columns of the mask. */
+/* Adds a duration, without the part that is cut in the columns of the mask. */
 static void add_dur(struct column *to, double dur, double cut, uint8_t mask)
 {
     for (int c = 0; c < COLUMNS; c++)
         to->at[c] += dur - (mask >> c & 1 ? cut : 0);
 }
 
-/* Takes the end of a collective of a rank; false where it is not known yet: the rank rests. */
+/* Takes the end of a collective of a rank; false if it is not known yet, so that the rank rests. */
 static bool take_end(struct run *run, uint32_t r, uint32_t collective, struct column *to,
                      double later)
 {
@@ -516,8 +516,8 @@ static void arrive(struct run *run, uint32_t r, uint32_t collective, const struc
     }
 }
 
-/* One operation; false where the rank has to rest before it. What is changed before that does not
-   change again. */
+/* Runs one operation; false if the rank has to rest before it. Changes made before that are
+   final. */
 static bool run_op(struct run *run, uint32_t r, const struct rp_course_op *op, size_t i,
                    uint8_t mask)
 {

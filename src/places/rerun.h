@@ -4,11 +4,11 @@
  * Runs the courses of all ranks together, with other times than the recorded ones, in eight
  * variants (columns) at once. A collective begins when its last member has arrived, and takes as
  * long as it did on the member that it kept shortest: that one waited least. No time of one rank is
- * compared with one of another, but for the moment at which a rank begins, which its first
+ * compared with one of another, except for the moment at which a rank begins, which its first
  * collective tells.
  *
- * Whatever begins, begins after what it waits for, and later by what it was later in the recording
- * (its rest). So without changes a run takes as long as recorded, but for collectives on which
+ * Each operation begins after those for which it waits, plus the delay that it had in the recording
+ * (its rest). So without changes a run takes as long as recorded, except for collectives on which
  * every member waited a little.
  */
 #include "facts/ranks/rendezvous.h"
@@ -16,27 +16,27 @@
 
 #define RP_RERUN_COLUMNS 8
 
-struct rp_rerun_wait { /* an operation waits for the end of a collective of its rank */
+struct rp_rerun_wait { /* an operation that waits for the end of a collective of its rank */
     uint32_t op, collective;
 };
 
 struct rp_rerun_rank {
     const struct rp_course *course;
     const struct rp_collectives *list;
-    uint32_t *steps; /* by step of the course: number of it among those of all ranks */
-    uint32_t *op_of; /* by collective: its operation; RP_NONE: none */
-    uint32_t *first; /* by collective, with one more: of slots */
+    uint32_t *steps; /* by step of the course: its number among those of all ranks */
+    uint32_t *op_of; /* by collective: its operation, or RP_NONE */
+    uint32_t *first; /* by collective, plus one: index of its slots */
     float *rest;     /* by operation, ns */
-    float *cut;      /* by operation, ns: what of its time is abnormal; the caller's to fill */
+    float *cut; /* by operation: the abnormal part of its time in ns; the caller must fill it */
     size_t nwaits;
     struct rp_rerun_wait *waits; /* by operation */
     double begin_ns;             /* on a common axis */
 };
 
-/* Where members of a collective meet. One that is not matched, or in which not all ranks wait for
-   all others, has one of its own for each rank. */
+/* Where members of a collective meet. If it is not matched, or not all ranks wait for all others,
+   it has a slot for each rank. */
 struct rp_rerun_slot {
-    float dur_ns, cut_ns; /* cut_ns: the caller's to fill */
+    float dur_ns, cut_ns; /* the caller must fill cut_ns */
     uint32_t need;        /* members */
     uint32_t rendezvous;  /* RP_NONE: none */
 };
@@ -46,14 +46,15 @@ struct rp_rerun {
     size_t n, nslots, nsteps;
     struct rp_rerun_rank *ranks;
     struct rp_rerun_slot *slots;
-    uint32_t *slot_of; /* what the ranks' `first` point into */
+    uint32_t *slot_of; /* the array for the ranks' `first` */
     int64_t *step_numbers;
     double recorded_ns; /* from the first begin to the last end */
     size_t npartial;    /* collectives with members that were not given */
-    size_t nunreached;  /* ranks that share no collective with the first, not even through others */
+    size_t nunreached;  /* ranks that do not share a collective with the first, not even through
+                           others */
 };
 
-/* Courses, lists and the rendezvous outlive it. Release it also after a failure. */
+/* Courses, lists and the rendezvous must outlive it. Must be released also after a failure. */
 enum rp_code rp_rerun_init(struct rp_rerun *x, const struct rp_course *const *courses,
                            const struct rp_collectives *const *lists, size_t n,
                            const struct rp_rendezvous_list *list, struct rp_err *err);
@@ -66,7 +67,7 @@ struct rp_rerun_cuts {
     uint8_t *slot;
 };
 
-/* By column: when the last rank ends, since the first began. *stuck: ranks wait for each other in
-   a circle, and there is no answer. */
+/* Computes by column when the last rank ends, since the first began. *stuck tells that ranks wait
+   for each other in a circle, so there is no answer. */
 enum rp_code rp_rerun_run(const struct rp_rerun *x, const struct rp_rerun_cuts *cuts,
                           double end_ns[RP_RERUN_COLUMNS], bool *stuck, struct rp_err *err);

@@ -72,8 +72,8 @@ static enum rp_code find_hosts(struct judge *j, uint32_t slot, const struct rp_r
     return RP_OK;
 }
 
-/* Kind, size, ranks and whether it leaves the host; and its members. Where hosts are not known,
-   groups may be of different classes, and nothing is compared. */
+/* The group of a slot is defined by kind, size, ranks and whether it leaves the host, and by its
+   members. If hosts are not known, groups may be of different classes, and nothing is compared. */
 static enum rp_code add_slot(struct judge *j, uint32_t slot, struct rp_err *err)
 {
     const struct rp_rerun_slot *s = &j->rerun->slots[slot];
@@ -99,7 +99,7 @@ static double median_from(const struct rp_place_sample *m, size_t n)
     return (m[(n - 1) / 2].dur_ns + m[n / 2].dur_ns) / 2;
 }
 
-/* How far the transfers of a group are from its median. */
+/* Returns how far the transfers of a group are from its median. */
 static double scatter_of(double *scratch, const struct rp_place_sample *m, size_t n)
 {
     for (size_t i = 0; i < n; i++)

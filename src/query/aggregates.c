@@ -17,7 +17,7 @@ struct token {
     size_t n;
 };
 
-/* Tokens first to last are replaced by a text. */
+/* Replaces tokens first to last by a text. */
 struct edit {
     size_t first, last;
     char text[64];
@@ -35,10 +35,10 @@ struct rewriting {
 /* One SELECT: tokens from begin to end. */
 struct scope {
     struct rewriting *r;
-    size_t begin, end, from, after; /* `from` is its table, `after` comes behind its alias */
+    size_t begin, end, from, after; /* `from` is its table; `after` comes behind its alias */
     const struct token *alias;      /* NULL: it has none */
     struct rp_groups_table *g;
-    bool adds_up; /* equal rows may be taken as one */
+    bool adds_up; /* equal rows may be merged into one */
 };
 
 /* ------------------------------------------------------------------ tokens */
@@ -123,7 +123,7 @@ static bool is_one_of(const struct token *t, const char *const *words)
     return *words != NULL;
 }
 
-/* A name, also in quotes. */
+/* Whether it is a name, which may be in quotes. */
 static bool is_name(const struct token *t, const char *name)
 {
     struct token inside = {.type = WORD, .at = t->at + 1, .n = t->n - 2};
@@ -154,7 +154,8 @@ static bool is_keyword(const struct token *t)
     return t->type == WORD && is_one_of(t, words);
 }
 
-/* Functions whose value depends on their arguments only, and is one for each row. */
+/* Whether it is a function whose value depends only on its arguments, with one value for each
+   row. */
 static bool is_scalar_function(const struct token *t)
 {
     static const char *const words[] = {
@@ -182,7 +183,7 @@ static bool is_this_table(const struct scope *s, const struct token *t)
     return s->alias ? is_same_name(t, s->alias) : is_name(t, s->g->t.table->name);
 }
 
-/* The number of the sum, or -1. */
+/* Returns the number of the sum, or -1. */
 static int find_sum(struct scope *s, uint8_t what, const struct rp_table_column *column)
 {
     for (size_t i = 0; i < s->g->t.nsums; i++)
@@ -204,7 +205,7 @@ static struct edit *add_edit(struct scope *s, size_t first, size_t last)
     return &r->edits[r->nedits++];
 }
 
-/* Writes a function of a column, or of all rows (NULL), anew. */
+/* Rewrites a function of a column, or of all rows (NULL). */
 static bool put_sum(struct scope *s, size_t first, size_t last,
                     const struct rp_table_column *column)
 {
@@ -232,8 +233,8 @@ static bool put_sum(struct scope *s, size_t first, size_t last,
 
 /* ------------------------------------------------------------------ one SELECT */
 
-/* Reads "(column)", whose bracket is token i. Returns the token behind it, or 0 where the brackets
-   hold anything but one column of this table. */
+/* Reads "(column)", whose bracket is token i. Returns the token behind it, or 0 if the brackets
+   contain anything but one column of this table. */
 static size_t only_column(const struct scope *s, size_t i, const struct rp_table_column **out)
 {
     const struct token *t = s->r->tokens;
@@ -244,7 +245,8 @@ static size_t only_column(const struct scope *s, size_t i, const struct rp_table
     return *out ? i + 3 : 0;
 }
 
-/* A function at i; sets the token to go on with. False: leave the SELECT as it is. */
+/* Reads a function at i and sets the token with which to continue. Returns false to leave the
+   SELECT as it is. */
 static bool read_function(struct scope *s, size_t i, size_t *next)
 {
     static const char *const sums[] = {"count", "sum", "avg", NULL}, *const ends[] = {"min", "max",
@@ -271,7 +273,7 @@ static bool read_function(struct scope *s, size_t i, size_t *next)
     return put_sum(s, i, after - 1, column);
 }
 
-/* Whether a name follows something that can have one. */
+/* Whether a name follows an expression that can have one. */
 static bool is_new_name(const struct scope *s, size_t i)
 {
     const struct token *before = &s->r->tokens[i - 1];
@@ -309,7 +311,8 @@ static bool read_name(struct scope *s, size_t i, size_t *next)
     return true;
 }
 
-/* A comma in brackets that are no arguments and no list: a row of values. */
+/* Whether a comma is in brackets that are neither arguments nor a list, which is then a row of
+   values. */
 static bool opens_row(const struct scope *s, size_t i)
 {
     const struct token *t = s->r->tokens;
@@ -345,7 +348,7 @@ static bool read_part(struct scope *s, size_t i, size_t *next)
     return !call && read_name(s, i, next);
 }
 
-/* Finds FROM, a table and what may follow. */
+/* Finds FROM, a table and the clauses that may follow. */
 static bool read_from(struct scope *s)
 {
     static const char *const clauses[] = {"where", "group", "order", "limit", "having", NULL};
@@ -402,7 +405,7 @@ static void rewrite_select(struct rewriting *r, size_t begin)
 
 /* ------------------------------------------------------------------ all */
 
-/* Whether WITH gives a table of its own the name of one of ours. */
+/* Whether WITH gives one of its own tables the name of one of ours. */
 static bool hides_table(const struct rewriting *r)
 {
     bool with = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of a query outside of SQLite: its texts and units, and as an Arrow batch. */
+/* Gives the answer of a query outside of SQLite: its texts and units, and the answer as an Arrow
+   batch. */
 #include "query/sql.h"
 
 #include "base/text.h"
@@ -86,7 +87,7 @@ static enum rp_code column_texts(const struct rp_sql_answer *a, size_t i, struct
     return rp_arena_check(arena, "making a batch", err);
 }
 
-/* Numbers of one column, 8 bytes each. */
+/* Copies the numbers of one column, 8 bytes each. */
 static void column_numbers(const struct rp_sql_answer *a, size_t i, int64_t *to)
 {
     for (size_t row = 0; row < a->nrows; row++) {

@@ -12,15 +12,16 @@
 
 #define MOST_BARS 60
 RP_LIMIT(MOST_BARS, "classes of a histogram", "more are refused: a line has no room for them");
-#define BARS      10 /* where none are asked for */
+#define BARS      10 /* the default */
 #define BAR_BYTES 3  /* of "▁" in UTF-8 */
 
-/* What sqlite3_aggregate_context keeps: all values, since each function but stddev needs them. */
+/* The data of sqlite3_aggregate_context: all values, since each function except stddev needs
+   them. */
 struct values {
     double *at;
     sqlite3_uint64 n, room;
     double argument; /* the second one */
-    int reals;       /* one of the values is no integer */
+    int reals;       /* one of the values is not an integer */
     int nomem;
 };
 
@@ -52,7 +53,7 @@ static void keep_value(sqlite3_context *context, int argc, sqlite3_value **argv)
         v->argument = sqlite3_value_double(argv[1]);
 }
 
-/* The values in order; NULL: there are none, and the answer is given. */
+/* Returns the values in order; NULL if there are none, for which the answer is already set. */
 static struct values *end_values(sqlite3_context *context)
 {
     struct values *v = sqlite3_aggregate_context(context, 0);
@@ -75,7 +76,7 @@ static void release_values(sqlite3_context *context)
     }
 }
 
-/* Between two values linearly; of integers the nearest integer. */
+/* Interpolates linearly between two values; for integers it gives the nearest integer. */
 static void put_quantile(sqlite3_context *context, const struct values *v, double p)
 {
     double at = p * (double)(v->n - 1), below = floor(at);
@@ -108,7 +109,7 @@ static void end_quantile(sqlite3_context *context)
     release_values(context);
 }
 
-/* Of a sample: divided by n - 1. */
+/* The deviation of a sample: divided by n - 1. */
 static void end_stddev(sqlite3_context *context)
 {
     struct values *v = end_values(context);
@@ -123,7 +124,8 @@ static void end_stddev(sqlite3_context *context)
     release_values(context);
 }
 
-/* "1200 ▁▂█▃ 98000": the least value, equal classes up to the largest, as high as their counts. */
+/* Writes "1200 ▁▂█▃ 98000": the least value, equal classes up to the largest, as high as their
+   counts. */
 static void put_histogram(sqlite3_context *context, const struct values *v, size_t nbars)
 {
     double least = v->at[0], width = (v->at[v->n - 1] - least) / (double)nbars;
@@ -134,7 +136,7 @@ static void put_histogram(sqlite3_context *context, const struct values *v, size
 
     for (sqlite3_uint64 i = 0; i < v->n; i++) {
         double at = width > 0 ? (v->at[i] - least) / width : 0;
-        /* the largest value, and what is no number where values are infinite, are in the last */
+        /* the last bar has the largest value, and NaN if values are infinite */
         size_t bar = at >= 0 && at < (double)nbars ? (size_t)at : nbars - 1;
 
         most = ++counts[bar] > most ? counts[bar] : most;

@@ -7,9 +7,9 @@
 #define GROUPS  ((size_t)16384)
 #define PLACES  (2 * GROUPS) /* of the hash table */
 #define NO_CODE INT64_MIN    /* of a NULL */
-#define CLOSED  INT64_MIN    /* in HAVE: takes no more rows */
+#define CLOSED  INT64_MIN    /* in HAVE: the group takes no more rows */
 
-/* A group is a row of words: the part and row of its first member, which of its sums have a value,
+/* A group is a row of words: the part and row of its first member, flags of sums that have a value,
    the sums, and the codes of its keys. */
 enum { FIRST, HAVE, SUMS };
 
@@ -22,12 +22,12 @@ struct cursor {
     int64_t *groups;
     uint32_t *places; /* number of a group + 1 */
     size_t ngroups, at;
-    int64_t before; /* groups that were given out before these */
+    int64_t before; /* number of groups that were already given out */
 };
 
 /* ------------------------------------------------------------------ planning */
 
-/* idxNum: the columns that are keys, as bits. */
+/* idxNum has the columns that are keys, as bits. */
 static int groups_best(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     const struct rp_groups_table *g = (const void *)((struct rp_vtab *)base)->t;
@@ -48,8 +48,8 @@ static int groups_best(sqlite3_vtab *base, sqlite3_index_info *info)
         keys &= ~(UINT64_C(1) << c);
     }
     info->idxNum = (int)(uint32_t)keys;
-    /* Conditions make it no cheaper: of 'a = 1 or b = 2' SQLite would look for both, and tell by
-       its number whether it has seen a row. Rows of two groups have no such number. */
+    /* Conditions do not make it cheaper: for 'a = 1 or b = 2' SQLite would look for both, and
+       recognise rows that it has seen by their numbers. Rows of two groups have no such number. */
     info->estimatedCost = (double)UINT32_MAX;
     info->estimatedRows =
         info->estimatedRows > (sqlite3_int64)GROUPS ? (sqlite3_int64)GROUPS : info->estimatedRows;
@@ -81,7 +81,7 @@ static int groups_close(sqlite3_vtab_cursor *base)
 
 /* ------------------------------------------------------------------ one row */
 
-/* A number that is equal for equal values; those of a text need not be. */
+/* Returns a number that is equal for equal values; for texts it may also differ. */
 static int64_t code_of(const struct rp_table_rank *r, const struct rp_table_column *column,
                        size_t row)
 {
@@ -114,7 +114,7 @@ static int64_t *new_group(struct cursor *c, size_t row, const int64_t *codes, ui
     return group;
 }
 
-/* The group of the row, made if it is new; NULL: there is no room. */
+/* Finds the group of the row, or makes it; NULL if there is no room. */
 static int64_t *find_group(struct cursor *c, size_t row)
 {
     int64_t codes[RP_TABLE_COLUMNS_MAX];
@@ -138,7 +138,7 @@ static int64_t *find_group(struct cursor *c, size_t row)
     return new_group(c, row, codes, place);
 }
 
-/* Adds a value; false: the sum is too large for an integer. */
+/* Adds a value; false if the sum is too large for an integer. */
 static bool add_value(int64_t *sum, bool is_first, uint8_t what, int64_t value)
 {
     switch (what) {
@@ -172,7 +172,7 @@ static bool has_value(const struct rp_table_rank *r, const struct rp_table_colum
                                        : rp_table_int(r, column, row, &value);
 }
 
-/* What a row adds to the i-th sum; false: nothing. */
+/* Finds the value that a row adds to the i-th sum; false if there is none. */
 static bool value_for(const struct cursor *c, size_t i, size_t row, int64_t *value)
 {
     const struct rp_groups_sum *s = &c->g->sums[i];
@@ -183,8 +183,9 @@ static bool value_for(const struct cursor *c, size_t i, size_t row, int64_t *val
                                          : rp_table_int(c->scan.r, s->column, row, value);
 }
 
-/* Adds a row to a group; false: a sum is too large for an integer, and the group as it was. (Least
-   and greatest values stay: the row is added to another group of the same keys.) */
+/* Adds a row to a group; returns false, with the group unchanged, if a sum is too large for an
+   integer. (Least and greatest values may change, because the row is added to another group of the
+   same keys.) */
 static bool add_row(const struct cursor *c, int64_t *group, size_t row)
 {
     int64_t value;
@@ -209,7 +210,7 @@ static bool add_row(const struct cursor *c, int64_t *group, size_t row)
 
 /* ------------------------------------------------------------------ rows of SQLite */
 
-/* Whether a row is as good as another: numbers of rows can be added without a walk. */
+/* Whether all rows count alike, so that numbers of rows can be added without a walk. */
 static bool counts_all(const struct cursor *c)
 {
     bool all = !c->nkeys && !c->scan.nconditions;
@@ -235,7 +236,8 @@ static int read_groups(struct cursor *c)
         if (!group)
             break;
         if (!add_row(c, group, row)) {
-            group[HAVE] |= CLOSED; /* the row begins another: SQLite adds them up, or refuses to */
+            group[HAVE] |=
+                CLOSED; /* the row begins another group: SQLite adds them up, or refuses to */
             continue;
         }
         if (all) {
@@ -259,7 +261,7 @@ static int groups_filter(sqlite3_vtab_cursor *base, int keys, const char *plan, 
     for (size_t i = 0; i < c->scan.t->table->ncolumns; i++)
         if ((uint32_t)keys >> i & 1)
             c->keys[c->nkeys++] = &c->scan.t->columns[i];
-    c->width = SUMS + c->g->t.nsums + c->nkeys; /* the same at each call for a statement */
+    c->width = SUMS + c->g->t.nsums + c->nkeys; /* it is the same at each call for a statement */
     if (!c->groups)
         c->groups = sqlite3_malloc64(GROUPS * c->width * sizeof *c->groups);
     if (!c->places)

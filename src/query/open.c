@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening the tables of a dataset. Ranks are read and numbered as every question does it, but their
- * traces are kept. The findings are those of the question `report`, asked when they are wanted.
+ * Opens the tables of a dataset. Ranks are read and numbered as for every question, but their
+ * traces are kept. The findings are those of the question `report`, which is asked when they are
+ * wanted.
  */
 #include "query/open.h"
 
@@ -38,7 +39,8 @@ static enum rp_code keep_rank(void *user, const struct rp_loaded *loaded, struct
     struct kept_rank rank = {.source = loaded->index, .part = loaded->part};
     enum rp_code code;
 
-    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_EVENTS, err)); /* the rest: rp_table_prepare */
+    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_EVENTS,
+                            err)); /* rp_table_prepare derives the rest */
     RP_TRY(rp_digest_new(loaded->trace, loaded->source->name, &rank.digest, err));
     pthread_mutex_lock(&k->lock);
     rank.path = rp_arena_text(&k->tables->arena, loaded->source->name);
@@ -51,8 +53,8 @@ static enum rp_code keep_rank(void *user, const struct rp_loaded *loaded, struct
     return code;
 }
 
-/* The ranks of the run, in the order of their numbers. What is no rank (a launcher) is read, and
-   not shown. */
+/* Lists the ranks of the run, in the order of their numbers. Inputs that are not ranks (a launcher)
+   are read but not shown. */
 static enum rp_code settle_ranks(struct rp_tables *tables, struct keeping *k, struct rp_run *run,
                                  struct rp_err *err)
 {

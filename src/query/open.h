@@ -9,16 +9,16 @@
 #include <stdatomic.h>
 
 struct rp_tables {
-    atomic_size_t users; /* whoever opened it, and streams and batches */
+    atomic_size_t users; /* number of users: the opener, and streams and batches */
     pthread_mutex_t lock;
     const struct rp_dataset *dataset;
     struct rp_ctx *ctx;
     RP_VEC(struct rp_import) imports;
     struct rp_arena arena; /* names of files */
     struct rp_table_set set;
-    struct rp_result *report; /* what `findings` shows, or NULL */
+    struct rp_result *report; /* the report whose findings `findings` shows, or NULL */
 };
 
-/* Derives what a table needs; of any thread. */
+/* Derives the data that a table needs; may be called from any thread. */
 enum rp_code rp_tables_prepare(struct rp_tables *tables, const struct rp_table *table,
                                struct rp_err *err);

@@ -46,7 +46,7 @@ static int by_text(const void *left, const void *right)
     return way ? way : (a->n > b->n) - (a->n < b->n);
 }
 
-/* What texts have in common that are the same text; different ones may be equal, too. */
+/* Returns a number that is equal for the same text; different texts may have the same one. */
 static uint64_t text_id(const struct rp_table_rank *r, const struct rp_table_column *column,
                         uint64_t row)
 {
@@ -66,7 +66,7 @@ static uint64_t text_id(const struct rp_table_rank *r, const struct rp_table_col
     return id;
 }
 
-/* Keys become places among the sorted texts; 0: NULL. */
+/* Replaces keys by places among the sorted texts; 0 is NULL. */
 static enum rp_code settle_texts(struct sorting *s, struct text *texts, size_t n,
                                  struct rp_err *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Rows of a table in the order that ORDER BY, GROUP BY or a window asks for, so that SQLite makes
- * no records to sort them. Every value becomes a number that orders as SQLite orders the values: of
- * a text it is the place of the text among all that occur. Numbers are sorted by their digits,
- * column by column from the last on.
+ * Sorts rows of a table as ORDER BY, GROUP BY or a window asks, so that SQLite makes no records to
+ * sort them. Every value becomes a number that sorts as SQLite sorts the values: for a text it is
+ * the place among all texts that occur. Numbers are sorted by their digits, column by column from
+ * the last on.
  */
 #include "query/scan.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `query`: SQL over the tables of a run. The columns of an answer are known when it is there, so
- * the type of the result is made then; the printers know no difference.
+ * Answers `query`: SQL over the tables of a run. The columns of an answer are known only when it is
+ * there, so the type of the result is made then, and printers handle it like any other.
  */
 #include "dataset/question.h"
 #include "query/sql.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_BYTES (1 << 20) /* of named queries, at most */
+#define FILE_BYTES (1 << 20) /* for a file of named queries */
 
 struct query_root {
     const char *note; /* or NULL */
@@ -70,7 +70,7 @@ static const struct rp_type table_type = {"table", sizeof(struct table_row), tab
 
 /* ------------------------------------------------------------------ .tables and .schema */
 
-/* Makes the rows, which have a type of their own, those of the result. */
+/* Makes rows with a type of their own the rows of the result. */
 static enum rp_code set_rows(struct rp_result *result, const struct rp_type *row, void *rows,
                              size_t n, struct rp_err *err)
 {
@@ -100,7 +100,7 @@ static enum rp_code show_tables(struct rp_result *result, struct rp_err *err)
     return set_rows(result, &table_type, rows, RP_TABLE_COUNT, err);
 }
 
-/* Of one table, or of all (NULL). */
+/* Shows the schema of one table, or of all (NULL). */
 static enum rp_code show_schema(const char *table, struct rp_result *result, struct rp_err *err)
 {
     struct query_root *root = result->root;
@@ -127,7 +127,7 @@ static enum rp_code show_schema(const char *table, struct rp_result *result, str
 
 /* ------------------------------------------------------------------ the answer */
 
-/* The fields of a row: 8 bytes a column. */
+/* Makes the fields of a row: 8 bytes per column. */
 static struct rp_field *make_fields(const struct rp_sql_answer *a, struct rp_arena *arena)
 {
     static const enum rp_type_id types[] = {[RP_SQL_NULL] = RP_T_STR,
@@ -220,8 +220,8 @@ static enum rp_code save_stream(struct ArrowArrayStream *stream, const char *pat
 
 /* ------------------------------------------------------------------ named queries */
 
-/* The text behind the line "-- name: NAME", up to the next such line; NULL: there is none. `names`
-   gets the names of all. */
+/* Finds the text behind the line "-- name: NAME", up to the next such line; NULL if there is none.
+   `names` gets the names of all. */
 static char *find_named(char *text, const char *name, char *names, size_t cap)
 {
     char *found = NULL;
@@ -235,7 +235,7 @@ static char *find_named(char *text, const char *name, char *names, size_t cap)
                 next[-1] = '\n';
             continue;
         }
-        *line = '\0'; /* the end of the query before */
+        *line = '\0'; /* ends the previous query */
         for (line += 8; *line == ' '; line++)
             ;
         line[strcspn(line, " \r")] = '\0';
@@ -264,7 +264,7 @@ static enum rp_code read_named(const char *path, const char *name, struct rp_are
     if (!text[strspn(text, " \t\r\n")])
         return rp_err_set(err, RP_FORMAT, "'%s' is empty: there is no query in it", path);
     *out = find_named(text, name ? name : "", names, sizeof names);
-    if (!*names && !name) /* a file that is one query */
+    if (!*names && !name) /* the file is a single query */
         *out = text;
     if (*out)
         return RP_OK;
@@ -314,7 +314,7 @@ static enum rp_code ask_sql(struct rp_tables *tables, const char *sql,
     enum rp_code code;
 
     if (rp_table_find(sql)) {
-        if (!limited) { /* without SQL: names stay dictionaries */
+        if (!limited) { /* without SQL names stay dictionaries */
             RP_TRY(rp_tables_stream(tables, sql, &stream, err));
             return save_stream(&stream, path, result, err);
         }

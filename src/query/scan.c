@@ -24,7 +24,7 @@ int64_t rp_scan_now_ns(void)
 
 /* ------------------------------------------------------------------ finding rows */
 
-/* The number of a text in the trace of a part, or -1. */
+/* Finds the number of a text in the trace of a part, or -1. */
 static enum rp_code find_name(struct rp_scan *c, const char *text, size_t n, int64_t *out)
 {
     struct rp_scan_part *p = &c->t->parts[c->part];
@@ -118,7 +118,7 @@ static bool row_fits(const struct rp_scan *c, size_t row)
     return true;
 }
 
-/* The bounds of the start times that conditions allow; false: there are none. */
+/* Finds the bounds of the start times that conditions allow; false if there are none. */
 static bool start_bounds(const struct rp_scan *c, int64_t *from, int64_t *to)
 {
     const struct rp_table *table = c->t->table;
@@ -140,8 +140,8 @@ static bool start_bounds(const struct rp_scan *c, int64_t *from, int64_t *to)
     return found;
 }
 
-/* The first row from begin to end that does not start before a time (after: not at it, either). A
-   row without a start comes before all others. */
+/* Returns the first row from begin to end that does not start before a time (after: nor at it).
+   Rows without a start come before all others. */
 static size_t first_at(const struct rp_scan *c, size_t begin, size_t end, int64_t time, bool after)
 {
     const struct rp_table_column *start = &c->t->columns[c->t->table->start];
@@ -168,7 +168,7 @@ static void clip_to_times(struct rp_scan *c)
     c->end = first_at(c, c->row, c->end, to, true);
 }
 
-/* Counts, then distributes: ids are dense. */
+/* Counts, then distributes, because ids are dense. */
 static enum rp_code make_index(struct rp_scan *c, const struct rp_table_column *column,
                                struct rp_scan_index *index)
 {
@@ -214,7 +214,8 @@ static enum rp_code use_index(struct rp_scan *c, const struct rp_scan_condition 
         p->indexes = calloc(c->t->table->ncolumns, sizeof *p->indexes);
     RP_TRY(rp_err_need(p->indexes, &c->t->err, "finding rows by an id"));
     index = &p->indexes[x->column - c->t->columns];
-    if (!index->asked++) /* a walk takes less than making the index: it must pay more than once */
+    if (!index->asked++) /* a walk takes less time than making the index, which must pay more than
+                            once */
         return RP_OK;
     if (!index->begin)
         RP_TRY(make_index(c, x->column, index));
@@ -227,7 +228,7 @@ static enum rp_code use_index(struct rp_scan *c, const struct rp_scan_condition 
     return RP_OK;
 }
 
-/* The rows of a part among which those that are looked for are. */
+/* Finds the range of rows of a part that may fit. */
 static enum rp_code enter_part(struct rp_scan *c)
 {
     int64_t from, to;
@@ -251,7 +252,7 @@ static enum rp_code enter_part(struct rp_scan *c)
     return RP_OK;
 }
 
-/* Whether another rank than this one is wanted. */
+/* Whether the conditions want another rank than this one. */
 static bool is_other_rank(const struct rp_scan *c)
 {
     for (size_t i = 0; i < c->nconditions; i++) {
@@ -267,7 +268,7 @@ static bool is_other_rank(const struct rp_scan *c)
     return false;
 }
 
-/* Goes on to the next range of rows; false: there is none. */
+/* Moves to the next range of rows; false if there is none. */
 static bool next_range(struct rp_scan *c, enum rp_code *code)
 {
     if (c->by_track && c->track < c->r->trace->ntracks) {
@@ -286,7 +287,7 @@ static bool next_range(struct rp_scan *c, enum rp_code *code)
     return *code == RP_OK;
 }
 
-/* From the current place to the next row that fits. */
+/* Moves from the current place to the next row that fits. */
 static int seek(struct rp_scan *c)
 {
     enum rp_code code = RP_OK;
@@ -305,7 +306,7 @@ static int seek(struct rp_scan *c)
 
 /* ------------------------------------------------------------------ values to compare with */
 
-/* Settles a comparison of integers with a value that is none; false: no integer passes. */
+/* Sets a comparison of integers with a value that is not an integer; false if no integer passes. */
 static bool set_real(struct rp_scan_condition *x, double r)
 {
     const double most = 9223372036854775808.0;
@@ -325,7 +326,7 @@ static bool set_real(struct rp_scan_condition *x, double r)
     return true;
 }
 
-/* Exactly as SQLite compares a column of integers; false: no row passes. */
+/* Compares exactly as SQLite compares a column of integers; false if no row passes. */
 static bool set_number(struct rp_scan_condition *x, sqlite3_value *value)
 {
     switch (sqlite3_value_numeric_type(value)) {
@@ -341,7 +342,7 @@ static bool set_number(struct rp_scan_condition *x, sqlite3_value *value)
     }
 }
 
-/* A text to compare with; false: SQLite compares it alone. */
+/* Sets a text to compare with; false if only SQLite can compare it. */
 static bool set_text(struct rp_scan_condition *x, sqlite3_value *value)
 {
     const char *text =

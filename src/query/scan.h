@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The rows of a table that fit conditions of SQL, part by part. Conditions on integers, names and
- * words are tested here, before SQLite sees a row; ranges of start times and equal ids find their
- * rows without a walk.
+ * Finds the rows of a table that fit conditions of SQL, part by part. Conditions on integers, names
+ * and words are tested here, before SQLite sees a row; ranges of start times and equal ids find
+ * their rows without a walk.
  */
 #include "rp_config.h"
 
@@ -14,15 +14,15 @@
 
 #define RP_SCAN_CONDITIONS 16
 
-/* Rows of equal values of a column: those of value v are rows[begin[v]] to rows[begin[v + 1] - 1].
- */
+/* Rows by equal values of a column: those of value v are rows[begin[v]] to rows[begin[v + 1] -
+   1]. */
 struct rp_scan_index {
-    uint32_t n, *begin, *rows; /* n: values; begin NULL: not made yet */
+    uint32_t n, *begin, *rows; /* n is the number of values; begin is NULL if not yet made */
     uint64_t asked;            /* how often rows were looked for */
 };
 
 struct rp_scan_part {
-    struct rp_map names; /* hash of a text of the trace -> its number */
+    struct rp_map names; /* from hash of a text of the trace to its number */
     bool has_names;
     struct rp_scan_index *indexes; /* by column */
 };
@@ -32,11 +32,11 @@ struct rp_vtab_table {
     struct rp_tables *tables;
     const struct rp_table *table;
     const struct rp_table_column *columns;
-    bool declaring;      /* SQLite reads the declaration, which the authorizer must let pass */
+    bool declaring;      /* SQLite reads the declaration, which the authorizer must allow */
     int64_t deadline_ns; /* of CLOCK_MONOTONIC */
     size_t nparts;
     struct rp_scan_part *parts; /* NULL: not used yet */
-    size_t nsums;               /* of a table of groups (groups.h) */
+    size_t nsums;               /* for a table of groups (groups.h) */
     struct rp_err err;          /* why SQLite failed */
 };
 
@@ -44,31 +44,31 @@ struct rp_scan_condition {
     const struct rp_table_column *column;
     uint8_t op; /* SQLITE_INDEX_CONSTRAINT_… */
     bool is_text;
-    int64_t value;    /* of a text that was found: its number, in this part */
+    int64_t value;    /* for a text that was found: its number in this part */
     const char *text; /* the scan's own */
     size_t len;
-    uint8_t *fits; /* of LIKE and GLOB: by text of the trace */
+    uint8_t *fits; /* for LIKE and GLOB: by text of the trace */
 };
 
-/* Zero but for the table. */
+/* Zero except for the table. */
 struct rp_scan {
     struct rp_vtab_table *t;
     struct rp_scan_condition conditions[RP_SCAN_CONDITIONS];
     size_t nconditions;
     size_t part; /* of the current row */
     const struct rp_table_rank *r;
-    /* Where the rows are: numbers from row to end, or those in `list`. */
+    /* The current rows: numbers from row to end, or those in `list`. */
     size_t row, end;
     const uint32_t *list;
-    size_t track; /* the next one, where events are looked for by time, track by track */
+    size_t track; /* the next track, if events are searched by time, track by track */
     bool by_track;
     uint64_t looked;
-    uint64_t *sorted; /* all rows that fit, part << 32 | row, where an order was asked for */
+    uint64_t *sorted; /* all rows that fit, part << 32 | row, if an order was asked for */
     size_t nsorted, at;
 };
 
-/* From the first row that fits on. plan: a pair of letters for each value, 'A' + the number of the
-   column and the operation; then the order of the rows, if one is asked for (order.h). These and
+/* Begins at the first row that fits. plan: a pair of letters for each value, 'A' + the number of
+   the column and the operation; then the order of the rows, if one is asked for (order.h). This and
    rp_scan_next return a status of SQLite. */
 int rp_scan_begin(struct rp_scan *scan, const char *plan, int n, sqlite3_value **values);
 int rp_scan_next(struct rp_scan *scan);

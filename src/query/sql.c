@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection has an empty database in memory beside the virtual tables. What SQL can ask SQLite
- * to do beyond reading is switched off: the authorizer lets only SELECT and functions pass, no file
- * can be attached, no extension loaded, nothing spills to a file. Memory is limited for SQLite and
- * for the answer, time by a look at the clock now and then.
+ * The connection has an empty database in memory beside the virtual tables. Everything that SQL can
+ * do beyond reading is switched off: the authorizer allows only SELECT and functions, no file can
+ * be attached, no extension loaded, nothing spills to a file. Memory is limited for SQLite and for
+ * the answer, time by a look at the clock now and then.
  */
 #include "query/sql.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS 20000 /* of SQLite's machine, between two looks at the clock */
+#define STEPS 20000 /* steps of SQLite's machine between two looks at the clock */
 
 struct connection {
     sqlite3 *sql;
@@ -23,8 +23,8 @@ struct connection {
     struct rp_vtab_table vtabs[RP_TABLE_COUNT];
     struct rp_aggregates aggregates;
     int64_t deadline_ns, limit_ns;
-    sqlite3_mutex *turn; /* held from the first to the last use of SQLite, if memory is limited */
-    sqlite3_int64 old_limit; /* of SQLite's heap in this process */
+    sqlite3_mutex *turn; /* locked from the first to the last use of SQLite if memory is limited */
+    sqlite3_int64 old_limit; /* the limit of SQLite's heap in this process */
     bool cancelled, limited;
     struct rp_err *err;
 };
@@ -156,8 +156,8 @@ static enum rp_code sql_failed(struct connection *c, int status, struct rp_err *
     return code;
 }
 
-/* SQLite's limit is that of the process: queries with one take turns, so that each has its own, and
-   the last leaves what was there. Others who use SQLite in the process keep what they have. */
+/* SQLite's limit is that of the process, so queries with one take turns: each has its own, and the
+   last one restores the old limit. Other users of SQLite in the process keep their memory. */
 static void limit_memory(struct connection *c, int64_t bytes)
 {
     if (!bytes || sqlite3_initialize() != SQLITE_OK)
@@ -285,7 +285,7 @@ static enum rp_code read_rows(struct connection *c, struct rp_sql_answer *a, sql
     return status == SQLITE_DONE ? RP_OK : sql_failed(c, status, err);
 }
 
-/* One statement, and nothing behind it. */
+/* Prepares one statement with nothing behind it. */
 static enum rp_code prepare_one(struct connection *c, const char *sql, sqlite3_stmt **stmt,
                                 struct rp_err *err)
 {
@@ -307,8 +307,8 @@ static enum rp_code prepare_one(struct connection *c, const char *sql, sqlite3_s
     return RP_OK;
 }
 
-/* The statement over tables of groups, where that has the same answer; else the statement itself.
-   Names of columns and errors are those of the statement as it was given. */
+/* Prepares the statement over tables of groups if that has the same answer, otherwise the statement
+   itself. Names of columns and errors are those of the original statement. */
 static sqlite3_stmt *prepare_groups(struct connection *c, const char *sql, sqlite3_stmt *given)
 {
     struct rp_aggregates *a = &c->aggregates;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One SELECT over the tables, with its answer in memory. The SQL may come from anybody: it can read
- * the tables and nothing else, and has an end.
+ * Runs one SELECT over the tables and keeps its answer in memory. The SQL may come from anybody: it
+ * can only read the tables, and is limited in time.
  */
 #include "query/open.h"
 
 struct rp_sql_limits {
-    size_t rows;   /* at most so many are kept; 0: all */
-    int64_t bytes; /* of SQLite, and of the answer; 0: no limit */
+    size_t rows;   /* the most rows that are kept; 0 for all */
+    int64_t bytes; /* memory of SQLite, and of the answer; 0 for no limit */
     int64_t ns;    /* of time; 0: no limit */
 };
 #define RP_SQL_BYTES   (INT64_C(1) << 30)
@@ -27,28 +27,28 @@ struct rp_sql_cell {
 
 struct rp_sql_column {
     const char *name; /* no other has it */
-    uint8_t type;     /* that all values can have; RP_SQL_NULL: there is none */
+    uint8_t type;     /* the type of all values; RP_SQL_NULL if they have several */
 };
 
 struct rp_sql_answer {
     size_t ncolumns, nrows;
     struct rp_sql_column *columns;
     RP_VEC(struct rp_sql_cell) cells; /* row by row */
-    bool more;                        /* there are more rows than were allowed */
+    bool more;                        /* there are more rows than allowed */
 };
 
-/* Texts are in the arena. Release the cells also after a failure. */
+/* Texts are in the arena. The cells must be released also after a failure. */
 enum rp_code rp_sql_run(struct rp_tables *tables, const char *sql,
                         const struct rp_sql_limits *limits, struct rp_arena *arena,
                         struct rp_sql_answer *out, struct rp_err *err);
 void rp_sql_answer_release(struct rp_sql_answer *answer);
 
-/* The value as its column has it: numbers of a text column as text, in the arena. */
+/* Returns a value in the form of its column: numbers of a text column as text, in the arena. */
 const char *rp_sql_text(const struct rp_sql_cell *cell, struct rp_arena *arena);
 
-/* "ns", "bytes", … where a name ends in it; RP_UNIT_NONE else. */
+/* Returns the unit, "ns", "bytes", …, in which a name ends, or RP_UNIT_NONE. */
 enum rp_unit rp_sql_unit(const char *name);
 
-/* The answer as a stream of one Arrow batch. */
+/* Makes the answer a stream of one Arrow batch. */
 enum rp_code rp_sql_stream(const struct rp_sql_answer *answer, struct ArrowArrayStream *out,
                            struct rp_err *err);

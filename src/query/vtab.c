@@ -40,7 +40,7 @@ static int declare(sqlite3 *db, const struct rp_vtab_table *t)
     return status;
 }
 
-/* Derives what the table needs. */
+/* Derives the data that the table needs. */
 static enum rp_code prepare_table(struct rp_vtab_table *t)
 {
     if (t->parts)
@@ -112,7 +112,7 @@ static bool is_useful(const struct rp_table_column *c, unsigned char op, const c
     }
 }
 
-/* Rows that pass and rows that are looked at, after one more condition. */
+/* Estimates the rows that pass and the rows that are visited after one more condition. */
 static void narrow(const struct rp_vtab_table *t, const struct rp_table_column *c, unsigned char op,
                    double *rows, double *looks)
 {
@@ -158,11 +158,13 @@ int rp_vtab_best(sqlite3_vtab *base, sqlite3_index_info *info)
     info->idxStr = plan;
     info->needToFreeIdxStr = 1;
     info->estimatedRows = (sqlite3_int64)rows + 1;
-    info->estimatedCost = rows + looks / 20 + 1; /* a look is much cheaper than a row */
+    info->estimatedCost =
+        rows + looks / 20 + 1; /* visiting a row is much cheaper than returning it */
     return SQLITE_OK;
 }
 
-/* Rows can be given in any order of columns, which takes less than SQLite's records to sort. */
+/* Rows can be given in any order of columns, which takes less time than sorting SQLite's
+   records. */
 static int vtab_best(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     int status = rp_vtab_best(base, info);
@@ -232,7 +234,7 @@ void rp_vtab_value(const struct rp_table_rank *r, const struct rp_table_column *
 
     if (rp_table_is_text(column)) {
         text = rp_table_text(r, column, row, &n);
-        if (text) /* it is in memory for longer than the connection */
+        if (text) /* the plan outlives this call */
             sqlite3_result_text64(out, text, n, SQLITE_STATIC, SQLITE_UTF8);
     } else if (column->cell == RP_CELL_F64) {
         if (rp_table_real(r, column, row, &real))
@@ -303,7 +305,7 @@ static void sql_arg(sqlite3_context *out, int argc, sqlite3_value **argv)
 
 /* ------------------------------------------------------------------ registration */
 
-/* Without xCreate a table of the module's name is there, and no other can be made. */
+/* Without xCreate, a table with the module's name exists, and no other can be made. */
 static const sqlite3_module module = {.iVersion = 1,
                                       .xConnect = rp_vtab_connect,
                                       .xBestIndex = vtab_best,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The tables as virtual tables of SQLite: rows are read where they are. Conditions on integers,
- * names and words are tested here, before SQLite sees a row; ranges of start times and equal ids
- * find their rows without a walk. SQLite tests all of them again, so that a condition which cannot
- * be tested here only costs time.
+ * The tables as virtual tables of SQLite: rows are read where they are. Conditions are tested as in
+ * scan.h. SQLite tests all of them again, so that a condition which cannot be tested here only
+ * costs time.
  */
 #include "rp_config.h"
 
@@ -16,13 +15,13 @@ struct rp_vtab {
     struct rp_vtab_table *t;
 };
 
-/* Makes all tables known to a connection, and the function arg(rank, event, key). tables: of
-   RP_TABLE_COUNT elements, which outlive the connection. */
+/* Registers all tables and the function arg(rank, event, key) with a connection. tables has
+   RP_TABLE_COUNT elements, which must outlive the connection. */
 int rp_vtab_register(sqlite3 *db, struct rp_tables *tables, int64_t deadline_ns,
                      struct rp_vtab_table *out);
 void rp_vtab_release(struct rp_vtab_table *table);
 
-/* What all modules share. idxStr is the plan of rp_scan_begin. */
+/* Functions that all modules share. idxStr is the plan of rp_scan_begin. */
 int rp_vtab_connect(sqlite3 *db, void *table, int argc, const char *const *argv, sqlite3_vtab **out,
                     char **message);
 int rp_vtab_disconnect(sqlite3_vtab *v);

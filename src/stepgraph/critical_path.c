@@ -44,7 +44,7 @@ static uint8_t cause_of(const struct rp_sg_edge *e)
     return device && e->lag_ns > RP_SG_UNEXPLAINED_NS ? RP_PATH_UNRECORDED : causes[e->kind];
 }
 
-/* Prepends [from, *now) to the path, merged with the next segment if that is the same. */
+/* Prepends [from, *now) to the path, and merges it with the next segment if that is the same. */
 static enum rp_code add_segment(const struct rp_stepgraph *g, struct rp_path *out, int64_t from_ns,
                                 int64_t *now_ns, struct rp_path_segment s, struct rp_err *err)
 {
@@ -87,7 +87,8 @@ static enum rp_code walk_back(const struct rp_stepgraph *g, uint32_t node, struc
     }
 }
 
-/* The node that ends last: of several device work before work of a thread before anything else. */
+/* Returns the node that ends last: of several, device work comes before work of a thread, and that
+   before anything else. */
 static uint32_t last_node(const struct rp_stepgraph *g)
 {
     uint32_t i, best = 0;

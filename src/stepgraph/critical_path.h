@@ -29,29 +29,29 @@ enum rp_path_cause {
     RP_PATH_EVENT_WAIT,     /* after work of another stream */
     RP_PATH_THREAD_GAP,     /* the thread recorded nothing between two of its spans */
     RP_PATH_HAND_OFF,       /* from one thread to another */
-    RP_PATH_OTHER_RANK,     /* in a collective, until its last rank arrived */
-    RP_PATH_UNRECORDED,     /* nothing was recorded that tells why */
+    RP_PATH_OTHER_RANK,     /* in a collective, until the last rank arrived */
+    RP_PATH_UNRECORDED,     /* no record tells why */
     RP_PATH_CAUSES
 };
 extern const char *const rp_path_cause_names[RP_PATH_CAUSES];
 
 struct rp_path_segment {
     int64_t begin_ns, end_ns;
-    uint32_t node; /* that runs, or that waits */
-    uint32_t peer; /* which of the given ranks is waited for, or RP_NONE */
+    uint32_t node; /* the node that runs or waits */
+    uint32_t peer; /* which of the given ranks it waits for, or RP_NONE */
     uint8_t kind, cause;
     uint8_t unused[6];
 };
 
 struct rp_path {
     int64_t begin_ns, end_ns;             /* the window */
-    RP_VEC(struct rp_path_segment) parts; /* in time order, touching, from begin to end */
+    RP_VEC(struct rp_path_segment) parts; /* in time order and without gaps, from begin to end */
 };
 
-/* Walks back from the last end over binding edges: linear in the path. Release the path also after
-   a failure. */
+/* Walks back from the last end over binding edges: linear in the path. The path must be released
+   also after a failure. */
 enum rp_code rp_path_find(const struct rp_stepgraph *g, struct rp_path *out, struct rp_err *err);
 void rp_path_release(struct rp_path *path);
 
-/* The kind of a node's time on the path. */
+/* Returns the kind of a node's time on the path. */
 uint8_t rp_segment_kind_of(const struct rp_sg_node *node);

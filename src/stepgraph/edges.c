@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Edges of threads and streams: from each node to the next, from launches to device work and inside
- * graphs that were launched as one, from the source of each cut to the thread, and from what ended
- * last to nodes without a predecessor. Only edges that the recorded times allow are added.
+ * Makes edges of threads and streams: from each node to the next, from launches to device work and
+ * inside graphs that were launched as one, from the source of each cut to the thread, and from the
+ * node that ended last to nodes without a predecessor. Only edges that the recorded times allow are
+ * added.
  */
 #include "base/decides.h"
 #include "stepgraph/build.h"
@@ -49,7 +50,7 @@ static enum rp_code link_cut(struct rp_sg_builder *b, const struct rp_sg_cut *c,
     return from == RP_NONE ? RP_OK : rp_sg_add_edge(b->g, from, to, c->kind, c->flags, err);
 }
 
-/* The arrival of a host collective and the collective itself. */
+/* Returns the kind of order between the arrival of a host collective and the collective itself. */
 static uint8_t order_kind(const struct rp_stepgraph *g, uint32_t node)
 {
     return g->nodes.at[node - 1].kind == RP_SG_ARRIVE ? RP_SG_MEMBER : RP_SG_ORDER;
@@ -72,7 +73,7 @@ enum rp_code rp_sg_link_threads(struct rp_sg_builder *b, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the device */
 
-/* After the call that launched it; *end_ns is when that was over. */
+/* Links device work to the call that launched it; *end_ns is when that was over. */
 static enum rp_code link_launch(struct rp_sg_builder *b, const struct rp_work_item *x, uint32_t to,
                                 int64_t *end_ns, struct rp_err *err)
 {
@@ -98,7 +99,7 @@ static enum rp_code link_launch(struct rp_sg_builder *b, const struct rp_work_it
     return from == RP_NONE ? RP_OK : rp_sg_add_edge(b->g, from, to, RP_SG_LAUNCH, 0, err);
 }
 
-/* After work of another stream, where that alone tells why it did not start before. */
+/* Links it to work of another stream if that alone tells why it did not start before. */
 static enum rp_code link_other(struct rp_sg_builder *b, uint32_t item, int64_t ready_ns,
                                struct rp_err *err)
 {
@@ -158,7 +159,7 @@ enum rp_code rp_sg_link_device(struct rp_sg_builder *b, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the rest */
 
-/* The node that ended last before a moment, on any lane; the origin if there is none. */
+/* Returns the node that ended last before a moment, on any lane; the origin if there is none. */
 static uint32_t ended_last(const struct rp_sg_builder *b, int64_t ns)
 {
     uint32_t lane, best = 0, item = rp_sg_item_before(b, ns);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An event that is recorded on one stream and waited for on another: the next work of the waiting
- * stream follows the last work that was launched on the other one before the event was recorded.
- * Records of the waits (cuda_sync) tell streams and versions. Without them the order of the calls
- * does: a thread's last cudaEventRecord before its cudaStreamWaitEvent follows the work it
- * launched last, and the work that it launches next is the one that waits. Such edges are marked as
- * inferred, and left out where the times contradict.
+ * Links work by an event that is recorded on one stream and waited for on another: the next work of
+ * the waiting stream follows the last work that was launched on the other one before the event was
+ * recorded. Records of the waits (cuda_sync) tell streams and versions. Without them the order of
+ * the calls does: a thread's last cudaEventRecord before its cudaStreamWaitEvent follows the work
+ * it launched last, and the work that it launches next is the one that waits. Such edges are marked
+ * as inferred, and left out where the times contradict.
  */
 #include "base/filled.h"
 #include "base/order.h"
@@ -85,7 +85,7 @@ rp_event rp_sg_wait_record(const struct rp_trace *t, rp_event call)
 
 /* ------------------------------------------------------------------ as recorded */
 
-/* When an item of a stream was launched; by_stream[i]. */
+/* Returns when by_stream[i], an item of a stream, was launched. */
 static int64_t launch_ns(const struct rp_sg_builder *b, uint32_t i)
 {
     const struct rp_work_item *x = &b->work->items.at[b->by_stream.at[i]];
@@ -93,8 +93,8 @@ static int64_t launch_ns(const struct rp_sg_builder *b, uint32_t i)
     return x->launch == RP_NONE ? x->begin_ns : b->t->ev.ts_ns[x->launch];
 }
 
-/* The first work of a stream that was launched at or after a moment: work of a stream starts in the
-   order of its launches. */
+/* Returns the first work of a stream that was launched at or after a moment: work of a stream
+   starts in the order of its launches. */
 static uint32_t item_launched_from(const struct rp_sg_builder *b, uint32_t stream, int64_t ns)
 {
     uint32_t i, end = b->stream_end.at[stream];
@@ -145,7 +145,7 @@ struct call_state {
     struct rp_sg_builder *b;
     rp_str record, wait; /* names of the calls */
     uint32_t last;       /* item it launched last */
-    uint32_t recorded;   /* item it had launched last when it last recorded an event */
+    uint32_t recorded;   /* the item that it had launched last when it last recorded an event */
     bool waits;          /* the next launch waits for `recorded` */
 };
 
@@ -199,7 +199,7 @@ static enum rp_code walk_calls(struct call_state *c, uint32_t lane, const uint32
 static enum rp_code link_inferred(struct rp_sg_builder *b, struct rp_err *err)
 {
     struct call_state c = {.b = b};
-    RP_VEC(uint32_t) first_item = {0}; /* by event: the item it launched */
+    RP_VEC(uint32_t) first_item = {0}; /* by event: the item that it launched */
     enum rp_code code = RP_OK;
     size_t i;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An operator of the backward pass follows the operator whose gradient it computes: arrows of the
- * file say so (category fwdbwd), and if there are none, sequence numbers, which both carry. The
- * edge goes from the end of the one to the start of the other; it binds nothing in a recording, but
- * a simulation may not run the two in the other order.
+ * file tell it (category fwdbwd), and if there are none, the sequence numbers of both. The edge
+ * goes from the end of the one to the start of the other; it binds nothing in a recording, but a
+ * simulation may not run the two in the other order.
  */
 #include "stepgraph/build.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of two edges that allow a node to start at the same time, the higher is binding. */
+/* Of two edges that allow a node to start at the same time, the one with the higher rank binds. */
 const uint8_t rp_sg_edge_ranks[RP_SG_EDGE_KINDS] = {
     [RP_SG_ORDER] = 7,  [RP_SG_LAUNCH] = 6, [RP_SG_STREAM] = 5,   [RP_SG_IN_GRAPH] = 5,
     [RP_SG_EVENT] = 4,  [RP_SG_SYNC] = 6,   [RP_SG_HAND_OFF] = 3, [RP_SG_FORWARD] = 1,
@@ -84,7 +84,7 @@ static enum rp_code index_out(struct rp_stepgraph *g, struct rp_err *err)
 struct order_ctx {
     struct rp_stepgraph *g;
     RP_VEC(uint32_t) missing; /* by node: edges from nodes that are not in the order yet */
-    RP_VEC(uint32_t) late;    /* once a cycle was found: the remaining nodes, by start */
+    RP_VEC(uint32_t) late;    /* when a cycle was found: the remaining nodes, by start */
     size_t next_late;
     bool opened;
 };
@@ -134,7 +134,8 @@ static enum rp_code list_late(struct order_ctx *s, struct rp_err *err)
     return RP_OK;
 }
 
-/* Frees the first node that is left: edges from nodes not yet in order come from the origin. */
+/* Frees the first node that is left: edges from nodes not yet in order come from the origin
+   instead. */
 static enum rp_code open_circle(struct order_ctx *s, struct rp_err *err)
 {
     struct rp_stepgraph *g = s->g;
@@ -194,7 +195,7 @@ static void bind(struct rp_stepgraph *g, uint32_t node)
         best->flags |= RP_SG_BINDING;
 }
 
-/* The median lag of the binding edges of a kind. */
+/* Returns the median lag of the binding edges of a kind. */
 static enum rp_code usual_lag(const struct rp_stepgraph *g, uint8_t kind, int64_t *out,
                               struct rp_err *err)
 {
@@ -230,7 +231,7 @@ static enum rp_code set_lags(struct rp_stepgraph *g, struct rp_err *err)
     for (i = 0; i < g->edges.n; i++) {
         struct rp_sg_edge *e = &g->edges.at[i];
 
-        /* What began inside another keeps its distance to that one's start. */
+        /* A node that began inside another keeps its distance to the start of that one. */
         if (!(e->flags & (RP_SG_BINDING | RP_SG_FROM_START)) && e->lag_ns > usual[e->kind])
             e->lag_ns = usual[e->kind];
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph of a rank, part by part: where threads wait, nodes, edges of each kind, order and lags.
- */
+/* Builds the graph of a rank, part by part: waits of threads, nodes, edges of each kind, order and
+   lags. */
 #include "stepgraph/graph.h"
 
 #include "result/part.h"

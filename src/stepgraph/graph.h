@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The step graph: what ran where and what each of it had to wait for, of one rank or of a run. The
- * critical path reads it backward, the simulator runs it forward. It holds all it needs: the trace
- * may go once it is built.
+ * The step graph of one rank or of a run: which work ran where, and for what it had to wait. The
+ * critical path reads it backward, the simulator runs it forward. It contains everything that is
+ * needed, so the trace may be freed when it is built.
  *
  *     thread    [op][launch][op]          [sync]      nodes: parts of spans, device work,
  *                       \                 /                  collectives
  *     stream             `[kernel][kernel]            edges: with a kind and a lag
  *
  * A node starts at the latest of (anchor of a predecessor + lag of the edge), where the anchor is
- * the predecessor's end, or its start where RP_SG_FROM_START is set: what began inside it did not
- * wait for its end. Of the edges into a node one is binding: its lag is what was recorded. The
- * others have the usual lag of their kind, and never more than the recording allows. So a run with
- * the recorded durations gives the recorded times, to the nanosecond (docs/definitions.md).
+ * the predecessor's end, or its start if RP_SG_FROM_START is set, because work that began inside it
+ * did not wait for its end. One of the edges into a node is binding: its lag is the recorded one.
+ * The others have the usual lag of their kind, and never more than the recording allows. So a run
+ * with the recorded durations gives the recorded times, to the nanosecond (docs/definitions.md).
  *
  * Times are integer nanoseconds; node and edge ids are 32-bit and dense; the same input gives the
  * same graph.
@@ -45,7 +45,7 @@ enum rp_sg_edge_kind {
     RP_SG_HAND_OFF, /* from one thread to another */
     RP_SG_FORWARD,  /* from an operator to its backward operator */
     RP_SG_MEMBER,   /* into and out of a collective */
-    RP_SG_AFTER,    /* after what ended last: nothing else explains its start */
+    RP_SG_AFTER,    /* after the work that ended last: nothing else explains its start */
     RP_SG_EDGE_KINDS
 };
 extern const char *const rp_sg_edge_names[RP_SG_EDGE_KINDS];
@@ -54,8 +54,8 @@ extern const char *const rp_sg_edge_names[RP_SG_EDGE_KINDS];
 enum {
     RP_SG_FROM_START = 1, /* the lag counts from the start of the predecessor */
     RP_SG_BINDING = 2,    /* what the successor waited for in the recording */
-    RP_SG_INFERRED = 4,   /* from times and the order of calls, not from a record */
-    RP_SG_LOOSE = 8       /* it does not bind: the successor rested for another reason */
+    RP_SG_INFERRED = 4,   /* it follows from times and the order of calls, not from a record */
+    RP_SG_LOOSE = 8       /* it does not bind: the successor paused for another reason */
 };
 
 /* Flags of a node. */
@@ -69,9 +69,9 @@ struct rp_sg_node {
     uint32_t name;            /* into names */
     uint32_t lane;
     uint32_t rank;       /* which of the given ranks */
-    uint32_t collective; /* of its rank's list, or RP_NONE */
+    uint32_t collective; /* index in its rank's list, or RP_NONE */
     uint8_t kind, flags;
-    uint16_t reserved[5]; /* 0: digests store nodes and edges as bytes */
+    uint16_t reserved[5]; /* 0, because digests store nodes and edges as bytes */
 };
 _Static_assert(sizeof(struct rp_sg_node) <= 64, "a node is at most 64 bytes");
 
@@ -86,7 +86,7 @@ struct rp_sg_edge {
 struct rp_sg_lane {
     const char *label; /* "thread 17", "stream 7" */
     uint32_t rank, first, end;
-    rp_track track; /* of the trace; of several the first */
+    rp_track track; /* a track of the trace; the first one of several */
     bool device;
 };
 
@@ -95,31 +95,31 @@ struct rp_stepgraph {
     int64_t begin_ns, end_ns;
     uint32_t nranks, nlanes;
     RP_VEC(struct rp_sg_node) nodes;
-    RP_VEC(struct rp_sg_edge) edges; /* by successor once frozen: those into v are in[v] … */
-    RP_VEC(uint32_t) in, out;        /* n + 1 each, into edges and out_edges */
+    RP_VEC(struct rp_sg_edge) edges; /* sorted by successor when frozen: those into v are in[v] … */
+    RP_VEC(uint32_t) in, out;        /* n + 1 entries each, into edges and out_edges */
     RP_VEC(uint32_t) out_edges;      /* edges by predecessor */
-    RP_VEC(uint32_t) order;          /* every node after its predecessors */
+    RP_VEC(uint32_t) order;          /* every node comes after its predecessors */
     RP_VEC(struct rp_sg_lane) lanes;
     RP_VEC(const char *) names; /* name 0 is "" */
     RP_VEC(uint32_t) arrivals;  /* by collective of the rank: its RP_SG_ARRIVE, or RP_NONE */
-    uint32_t ndropped;          /* edges against the recorded times, left out */
+    uint32_t ndropped; /* number of edges against the recorded times, which were left out */
 };
 
-/* As a member of a part (result/part.h). A part gives the graph's arena to its own: rp_arena_adopt.
- */
+/* The graph as a member of a part (result/part.h). A part adopts the graph's arena:
+   rp_arena_adopt. */
 extern const struct rp_type rp_stepgraph_type;
 
 /*
- * The graph of a rank over its work window, from the work without a scope and its collectives.
- * O(n log n) in events. Release it also after a failure.
+ * Builds the graph of a rank over its work window, from the work without a scope and its
+ * collectives. O(n log n) in events. Must be released also after a failure.
  */
 enum rp_code rp_sg_init(struct rp_stepgraph *out, const struct rp_work *work,
                         const struct rp_collectives *collectives, struct rp_err *err);
 void rp_sg_release(struct rp_stepgraph *g);
-/* Frees what only walks over the graph need: rows of edges and the order of nodes. */
+/* Frees data that is only needed to walk the graph: rows of edges and the order of nodes. */
 void rp_sg_drop_index(struct rp_stepgraph *g);
 
-/* Start plus duration. */
+/* Returns start plus duration. */
 static inline int64_t rp_sg_end_ns(const struct rp_sg_node *n)
 {
     return rp_ns_sum(n->start_ns, n->dur_ns);
@@ -133,16 +133,16 @@ static inline bool rp_sg_on_device(const struct rp_stepgraph *g, size_t node)
     return lane != RP_NONE && g->lanes.at[lane].device;
 }
 
-/* The binding edge into a node, or RP_NONE for the origin. */
+/* Returns the binding edge into a node, or RP_NONE for the origin. */
 uint32_t rp_sg_binding(const struct rp_stepgraph *g, uint32_t node);
 
 /*
  * Runs the graph forward: start_ns[v] becomes the latest of its predecessors' anchors and lags. dur
- * gives other durations than the recorded ones, or is NULL. Returns the last end. O(nodes + edges).
+ * replaces the recorded durations, or is NULL. Returns the last end. O(nodes + edges).
  */
 int64_t rp_sg_run(const struct rp_stepgraph *g, const int64_t *dur_ns, int64_t *start_ns);
 
-/* No launch, and no hand-over between streams takes longer on a device. */
+/* No launch and no hand-over between streams takes longer than this on a device. */
 #define RP_SG_UNEXPLAINED_NS 100000
 RP_DECISION(
     RP_SG_UNEXPLAINED_NS, "ns",
@@ -151,5 +151,6 @@ RP_DECISION(
     "stepgraph/a_long_wait_on_the_device_is_unexplained, "
     "sim/a_graph_keeps_waits_that_nothing_explains");
 
-/* By how much each node may end later, as recorded, before end_ns is passed. O(nodes + edges). */
+/* Computes by how much each node may end later than recorded before end_ns is exceeded. O(nodes +
+   edges). */
 void rp_sg_slack(const struct rp_stepgraph *g, int64_t end_ns, int64_t *slack_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How work passes between the threads of a process. A thread is busy in its operators and calls;
- * what it waits for in between is not recorded, but follows from which other threads were busy:
+ * for what it waits in between is not recorded, but follows from which other threads were busy:
  *
  *     main      [forward]  step · · · · · · · · · · step [update]
  *     autograd                [backward][backward]
@@ -56,7 +56,7 @@ struct neighbours {
     uint32_t before, after;
 };
 
-/* A carrier left a collective; it may carry another one since. */
+/* A carrier left a collective; it may have begun another one since. */
 struct leave {
     int64_t ns;
     uint32_t lane;
@@ -65,18 +65,18 @@ struct leave {
 struct hand_off_ctx {
     struct rp_sg_builder *b;
     RP_VEC(struct change) changes;
-    RP_VEC(size_t) cursor;                   /* by thread: its first busy time that is to come */
+    RP_VEC(size_t) cursor;                   /* by thread: its next busy time */
     RP_VEC(struct neighbours) links[SCOPES]; /* by thread */
     RP_VEC(uint32_t) front[SCOPES];          /* by process and state, or by state */
     RP_VEC(struct leave) left;               /* by process: the last */
-    RP_VEC(struct leave) leaves;             /* all of one process, in order */
-    RP_VEC(struct rp_interval) carried;      /* collectives of carriers, thread by thread */
+    RP_VEC(struct leave) leaves;             /* all leaves of one process, in order */
+    RP_VEC(struct rp_interval) carried;      /* the collectives of carriers, thread by thread */
     RP_VEC(size_t) first_carried;            /* by thread */
     uint32_t lane;
-    int64_t idle_ns, busy_ns; /* this thread was not busy between these */
+    int64_t idle_ns, busy_ns; /* this thread was not busy between these times */
 };
 
-/* The last span of a thread that starts before a moment, or RP_NONE. */
+/* Returns the last span of a thread that starts before a moment, or RP_NONE. */
 static rp_event span_before(const struct rp_sg_builder *b, uint32_t lane, int64_t ns)
 {
     size_t low, first = b->threads.at[lane].first_span;
@@ -86,7 +86,8 @@ static rp_event span_before(const struct rp_sg_builder *b, uint32_t lane, int64_
     return low > first ? b->spans.at[low - 1] : RP_NONE;
 }
 
-/* The last start or end of a span of the thread before a moment; *inside: a span is open then. */
+/* Returns the last start or end of a span of the thread before a moment; *inside tells if a span is
+   open then. */
 static int64_t last_change(const struct rp_sg_builder *b, uint32_t lane, int64_t ns, bool *inside)
 {
     rp_event e = span_before(b, lane, ns);
@@ -102,7 +103,7 @@ static int64_t last_change(const struct rp_sg_builder *b, uint32_t lane, int64_t
     return last;
 }
 
-/* Where a thread that does nothing at a moment starts its next span. */
+/* Returns when a thread that is idle at a moment starts its next span. */
 static int64_t next_start(const struct rp_sg_builder *b, uint32_t lane, int64_t ns)
 {
     size_t low, end = b->threads.at[lane].end_span;
@@ -134,7 +135,8 @@ static enum rp_code add_hand_off(struct hand_off_ctx *p, int64_t from_ns, int64_
     return rp_vec_push(&p->b->cuts, plain, err);
 }
 
-/* When `other` was given its work: its first busy time that ends after this thread fell idle. */
+/* Returns when `other` was given its work: its first busy time that ends after this thread became
+   idle. */
 static int64_t given_ns(const struct hand_off_ctx *p, uint32_t other)
 {
     const struct rp_sg_thread *o = &p->b->threads.at[other];
@@ -146,7 +148,7 @@ static int64_t given_ns(const struct hand_off_ctx *p, uint32_t other)
     return begin > p->idle_ns ? begin : p->idle_ns;
 }
 
-/* `other` stopped being busy at a moment, while this thread was not. */
+/* Handles that `other` stopped being busy at a moment at which this thread was not. */
 static enum rp_code take_over(struct hand_off_ctx *p, uint32_t other, int64_t ns,
                               struct rp_err *err)
 {
@@ -156,7 +158,7 @@ static enum rp_code take_over(struct hand_off_ctx *p, uint32_t other, int64_t ns
     change = last_change(p->b, p->lane, ns, &inside);
     if (!inside) {
         at = next_start(p->b, p->lane, ns);
-        /* a carrier handed over when it left; others may still do something until then */
+        /* a carrier handed over when it left; other threads may still be active until then */
         return add_hand_off(p, at, at, other, p->b->threads.at[other].carries ? ns : at, 0, err);
     }
     given = given_ns(p, other);
@@ -209,8 +211,8 @@ static void enter_state(struct hand_off_ctx *p, uint32_t lane, enum state state)
     }
 }
 
-/* Whether a thread may have let this one go on. Carriers do not wake each other, and one that is
-   busy wakes nobody before it leaves its collective. */
+/* Whether a thread may have woken this one. Carriers do not wake each other, and one that is busy
+   wakes nobody before it leaves its collective. */
 static bool may_wake(const struct hand_off_ctx *p, uint32_t lane, enum state state)
 {
     const struct rp_sg_thread *threads = p->b->threads.at;
@@ -222,7 +224,7 @@ static bool may_wake(const struct hand_off_ctx *p, uint32_t lane, enum state sta
             rp_ns_between(p->busy_ns, p->b->busy.at[p->cursor.at[lane] - 1].end_ns) < LEAVES_NS);
 }
 
-/* The thread that entered a state last, of those that may have let this one go on. */
+/* Returns the thread that entered a state last, of those that may have woken this one. */
 static uint32_t last_to(struct hand_off_ctx *p, enum scope scope, enum state state)
 {
     uint32_t lane = *front_of(p, scope, p->lane, state);
@@ -232,7 +234,8 @@ static uint32_t last_to(struct hand_off_ctx *p, enum scope scope, enum state sta
     return lane;
 }
 
-/* When a thread that is idle stopped being busy, after this one did; else INT64_MIN. */
+/* Returns when a thread that is idle stopped being busy, if that was after this one did; otherwise
+   INT64_MIN. */
 static int64_t stop_ns(const struct hand_off_ctx *p, uint32_t lane)
 {
     int64_t ns = lane == RP_SG_NO_LANE ? INT64_MIN : p->b->busy.at[p->cursor.at[lane] - 1].end_ns;
@@ -242,7 +245,7 @@ static int64_t stop_ns(const struct hand_off_ctx *p, uint32_t lane)
 
 /* ------------------------------------------------------------------ the walk */
 
-/* This thread recorded nothing for a while: somebody woke it. */
+/* This thread recorded nothing for a while, so another thread woke it. */
 static enum rp_code wake_up(struct hand_off_ctx *p, struct rp_err *err)
 {
     uint32_t found;
@@ -262,8 +265,8 @@ static enum rp_code wake_up(struct hand_off_ctx *p, struct rp_err *err)
                : add_hand_off(p, p->busy_ns, p->busy_ns, found, p->busy_ns, 0, err);
 }
 
-/* Whether a carrier only ends its last collective in a busy time: that is closer to it than to the
-   next one, and neither is in it. */
+/* Whether a carrier only ends its last collective in a busy time, which is then closer to it than
+   to the next one, and contains neither. */
 static bool ends_collective(const struct hand_off_ctx *p, const struct rp_interval *busy)
 {
     const struct rp_interval *all = p->carried.at;
@@ -276,8 +279,8 @@ static bool ends_collective(const struct hand_off_ctx *p, const struct rp_interv
                              rp_ns_between(busy->end_ns, all[low].begin_ns);
 }
 
-/* A carrier got its collective from the thread that works, or that worked last; *given: there is
-   one. */
+/* A carrier got its collective from the thread that works, or that worked last; *given tells if
+   there is one. */
 static enum rp_code give_collective(struct hand_off_ctx *p, bool *given, struct rp_err *err)
 {
     uint32_t giver = last_to(p, PROCESS, BUSY);
@@ -288,8 +291,8 @@ static enum rp_code give_collective(struct hand_off_ctx *p, bool *given, struct 
     return *given ? add_hand_off(p, p->busy_ns, p->busy_ns, giver, p->busy_ns, 0, err) : RP_OK;
 }
 
-/* Whether a thread rests for much longer after a carrier stopped than before: a collective that
-   ended meanwhile is not what it waited for. */
+/* Whether a thread pauses for much longer after a carrier stopped than before: then it did not wait
+   for the collective that ended meanwhile. */
 static bool sleeps_on(const struct hand_off_ctx *p, uint32_t other, int64_t stop_ns)
 {
     int64_t after = rp_ns_between(stop_ns, p->busy_ns);
@@ -302,8 +305,8 @@ static bool sleeps_on(const struct hand_off_ctx *p, uint32_t other, int64_t stop
     return !inside;
 }
 
-/* Who stopped being busy last, or left a collective, while this thread was not busy; ns: INT64_MIN:
-   nobody. */
+/* Returns which thread stopped being busy last, or left a collective, while this thread was not
+   busy; ns is INT64_MIN if there is none. */
 static struct leave last_stop(struct hand_off_ctx *p)
 {
     struct leave idle = {.lane = last_to(p, PROCESS, IDLE)};
@@ -313,7 +316,7 @@ static struct leave last_stop(struct hand_off_ctx *p)
     return left->ns > p->idle_ns && left->ns > idle.ns ? *left : idle;
 }
 
-/* Whether a carrier is just leaving its collective, and nobody stopped as close to now as that. */
+/* Whether a carrier is just leaving its collective, and no thread stopped as close to now. */
 static bool is_leaving(struct hand_off_ctx *p, int64_t stop_ns)
 {
     uint32_t lane = last_to(p, PROCESS, BUSY);
@@ -324,7 +327,7 @@ static bool is_leaving(struct hand_off_ctx *p, int64_t stop_ns)
            rp_ns_between(stop_ns, p->busy_ns) >= RP_SG_SOON_NS;
 }
 
-/* Why a thread resumes. */
+/* Finds why a thread resumes. */
 static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t ns,
                                   struct rp_err *err)
 {
@@ -351,7 +354,8 @@ static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t
 
 RP_ORDER(by_time, struct change, RP_UP(ns), RP_UP(starts), RP_UP(lane))
 
-/* Stops first; then those that start at one time, none of which is busy yet for the others. */
+/* Stops come first, then threads that start at the same time, none of which is yet busy for the
+   others. */
 static enum rp_code walk_changes(struct hand_off_ctx *p, struct rp_err *err)
 {
     const struct change *c = p->changes.at;
@@ -380,7 +384,7 @@ static enum rp_code walk_changes(struct hand_off_ctx *p, struct rp_err *err)
 
 RP_ORDER(by_leave, struct leave, RP_UP(ns), RP_UP(lane))
 
-/* The ends of all collectives that carriers of a process carried. */
+/* Lists the ends of all collectives that carriers of a process carried. */
 static enum rp_code list_leaves(struct hand_off_ctx *p, uint32_t process, struct rp_err *err)
 {
     uint32_t lane;
@@ -396,7 +400,7 @@ static enum rp_code list_leaves(struct hand_off_ctx *p, uint32_t process, struct
     return RP_OK;
 }
 
-/* Whether a span of a thread lies inside of a time in which the thread counts as busy. */
+/* Whether a span of a thread lies inside a time in which the thread counts as busy. */
 static bool is_inside_busy(const struct hand_off_ctx *p, int64_t begin_ns, int64_t end_ns)
 {
     const struct rp_sg_thread *thread = &p->b->threads.at[p->lane];
@@ -407,7 +411,7 @@ static bool is_inside_busy(const struct hand_off_ctx *p, int64_t begin_ns, int64
     return low < thread->end_busy && busy[low].begin_ns <= begin_ns;
 }
 
-/* When a thread that is not busy after a moment, or just then, was busy last. */
+/* Returns when a thread that is not busy after a moment, or just then, was last busy. */
 static int64_t busy_until(const struct hand_off_ctx *p, uint32_t lane, int64_t ns)
 {
     const struct rp_sg_thread *thread = &p->b->threads.at[lane];
@@ -433,7 +437,8 @@ static enum rp_code cut_wait(struct hand_off_ctx *p, rp_event wait, struct rp_er
     return add_hand_off(p, begin, end, left->lane, busy_until(p, left->lane, end), 0, err);
 }
 
-/* Only where a thread counts as busy: what it waits for in between is found by the walk. */
+/* Cuts waits only in times in which a thread counts as busy: those in between are found by the
+   walk. */
 static enum rp_code cut_waits(struct hand_off_ctx *p, struct rp_err *err)
 {
     const struct rp_trace *t = p->b->t;

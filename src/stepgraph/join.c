@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes, lanes and edges of the ranks are concatenated with their times shifted, names are made one
- * list, and every rendezvous gets a node. A collective begins at its rendezvous; the time that a
- * rank spent in it before was waiting, which is not a node. A rank whose collective ended before
- * the last rank arrived did not wait for it and is left as recorded.
+ * Nodes, lanes and edges of the ranks are concatenated with their times shifted, names are merged
+ * into one list, and every rendezvous gets a node. A collective begins at its rendezvous; the time
+ * that a rank spent in it before was waiting, which is not a node. A rank whose collective ended
+ * before the last rank arrived did not wait for it and is left as recorded.
  *
  * Times are on the clock of the first rank (rendezvous.h). In a broadcast or scatter the others
- * wait for its root: who arrives later than that is left as recorded, too.
+ * wait for its root: ranks that arrive later than the root are left as recorded, too.
  */
 #include "stepgraph/join.h"
 
@@ -120,7 +120,7 @@ static uint32_t arrival_of(const struct join_ctx *j, const struct rp_rendezvous 
     return arrival == RP_NONE ? RP_NONE : arrival + j->join->first_node[m->rank[i]];
 }
 
-/* When the last rank arrived for which the others wait, by the clocks that are used here. */
+/* Finds when the last rank arrived for which the others wait, by the clocks that are used here. */
 static bool last_arrival(const struct join_ctx *j, const struct rp_rendezvous *m, int64_t *last_ns,
                          uint32_t *last)
 {
@@ -140,7 +140,7 @@ static bool last_arrival(const struct join_ctx *j, const struct rp_rendezvous *m
     return n > 1;
 }
 
-/* The collective of one rank begins when the last one has come. */
+/* Lets the collective of one rank begin when the last one has arrived. */
 static enum rp_code hold(struct join_ctx *j, const struct rp_rendezvous *m, uint32_t i,
                          uint32_t meet, uint32_t last, struct rp_err *err)
 {
@@ -154,7 +154,7 @@ static enum rp_code hold(struct join_ctx *j, const struct rp_rendezvous *m, uint
     RP_TRY(rp_sg_add_edge(j->out, arrival, meet, RP_SG_MEMBER, 0, err));
     if (rp_sg_end_ns(node) < at)
         return RP_OK;
-    if (at >= node->start_ns) { /* of several partners it waits for the last */
+    if (at >= node->start_ns) { /* of several partners, it waits for the last */
         node->dur_ns = rp_ns_between(at, rp_sg_end_ns(node));
         node->start_ns = at;
         j->join->last_arrival[r][m->at[i]] =
@@ -179,7 +179,7 @@ static enum rp_code add_meeting(struct join_ctx *j, const struct rp_rendezvous *
     return RP_OK;
 }
 
-/* What began inside a collective that now begins later, began after its arrival. */
+/* Nodes that began inside a collective which now begins later begin after its arrival. */
 static void move_starts(struct rp_stepgraph *g)
 {
     size_t i;

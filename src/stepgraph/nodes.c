@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes: threads first, then streams, each a lane of nodes in time order. A span of a thread gives
- * a node for each part of it in which no other span runs inside it, cut further at the cuts; the
- * spans are walked once with the stack of those that are open. A collective has two nodes, its
- * arrival (no time) and itself, so that ranks can be joined in between.
+ * Makes nodes: threads first, then streams, each as a lane of nodes in time order. A span of a
+ * thread gives a node for each part of it in which no other span runs inside it, cut further at the
+ * cuts; the spans are walked once with the stack of those that are open. A collective has two
+ * nodes, its arrival (no time) and itself, so that ranks can be joined in between.
  */
 #include "stepgraph/build.h"
 
@@ -17,7 +17,7 @@
 struct nodes_ctx {
     struct rp_sg_builder *b;
     uint32_t lane;
-    size_t cut, end_cut; /* cuts of the lane that are to come */
+    size_t cut, end_cut; /* the next cuts of the lane */
     int64_t now_ns;      /* the lane is cut up to here */
     RP_VEC(rp_event) open;
 };
@@ -45,7 +45,7 @@ static enum rp_code push_node(struct rp_sg_builder *b, struct rp_sg_node node, s
     return rp_vec_push(&b->g->nodes, node, err);
 }
 
-/* Puts the arrival of a collective in front of its node, where it is one of the list. */
+/* Puts the arrival of a collective before its node, if the collective is in the list. */
 static enum rp_code push_arrival(struct rp_sg_builder *b, struct rp_sg_node *node,
                                  struct rp_err *err)
 {
@@ -63,9 +63,8 @@ static enum rp_code push_arrival(struct rp_sg_builder *b, struct rp_sg_node *nod
 
 /* ------------------------------------------------------------------ threads */
 
-/* A host collective copies, then exchanges: the longest of its parts is where ranks wait for each
-   other. Its arrival is put in front once all parts are known; until then this is noted in its
-   place. */
+/* A host collective copies, then exchanges: ranks wait for each other in its longest part. Its
+   arrival is put before that part when all parts are known; until then a note takes its place. */
 static void note_collective(struct rp_sg_builder *b, const struct rp_sg_node *node)
 {
     uint32_t at = rp_map_get(&b->collective_of, node->event);
@@ -141,8 +140,7 @@ static enum rp_code emit(struct nodes_ctx *s, rp_event e, int64_t from_ns, int64
     return push_node(b, node, err);
 }
 
-/* Adds nodes for the innermost open span from now_ns to to_ns, without the times that cuts remove.
- */
+/* Adds nodes for the innermost open span from now_ns to to_ns, except in times that cuts remove. */
 static enum rp_code advance(struct nodes_ctx *s, rp_event e, int64_t to_ns, struct rp_err *err)
 {
     const struct rp_sg_cut *cuts = s->b->cuts.at;

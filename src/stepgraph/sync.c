@@ -54,11 +54,12 @@ enum wait { NO_WAIT, WAIT_DEVICE, WAIT_SOME, WAIT_COPY, WAIT_QUEUE, WAIT_RESULT 
 struct sync_ctx {
     struct rp_sg_builder *b;
     struct rp_sg_waits waits;
-    RP_VEC(uint8_t) wait_of;     /* by string: enum wait + 1, or 0: not looked at yet */
-    RP_VEC(int64_t) launched_ns; /* of each item, in order; INT64_MIN: before the recording */
+    RP_VEC(uint8_t) wait_of;     /* by string: enum wait + 1, or 0 if it was not looked at */
+    RP_VEC(int64_t) launched_ns; /* of each item, in order; INT64_MIN if before the recording */
 };
 
-/* Functions of a framework that wait for a result without a call of the device's interface. */
+/* Whether it is a function of a framework that waits for a result without a call of the device's
+   interface. */
 static bool waits_for_result(const char *name)
 {
     const uint16_t both = RP_SIGN_BLOCKS | RP_SIGN_HANDS_OVER;
@@ -66,7 +67,7 @@ static bool waits_for_result(const char *name)
     return (rp_host_signs(name) & both) == both;
 }
 
-/* Calls by their names; the first row that fits holds. */
+/* Calls by their names; the first row that fits decides. */
 static const struct {
     enum rp_named how;
     const char *text;
@@ -106,7 +107,7 @@ static enum wait wait_of(struct sync_ctx *s, rp_event call)
     return (enum wait)(*known - 1);
 }
 
-/* Cuts the call where the item ended, or at its start where that was over before. */
+/* Cuts the call where the item ended, or at its start if the item was over before. */
 static enum rp_code cut(struct sync_ctx *s, uint32_t lane, rp_event call, uint32_t item,
                         uint8_t flags, struct rp_err *err)
 {
@@ -142,7 +143,7 @@ static enum rp_code wait_for_all(struct sync_ctx *s, uint32_t lane, rp_event cal
     return RP_OK;
 }
 
-/* Nothing says for what: the work that ended last inside the call. */
+/* If no record tells for what it waits, it is the work that ended last inside the call. */
 static enum rp_code wait_for_last(struct sync_ctx *s, uint32_t lane, rp_event call,
                                   struct rp_err *err)
 {
@@ -167,7 +168,7 @@ static enum rp_code wait_for_some(struct sync_ctx *s, uint32_t lane, rp_event ca
                              : wait_for_stream(s, lane, call, stream, wait.record_ns, err);
 }
 
-/* A long call that launches work while much of what was launched has not begun. */
+/* Handles a long call that launches work while much of the launched work has not begun. */
 static enum rp_code wait_for_queue(struct sync_ctx *s, uint32_t lane, rp_event call,
                                    struct rp_err *err)
 {
@@ -181,7 +182,7 @@ static enum rp_code wait_for_queue(struct sync_ctx *s, uint32_t lane, rp_event c
     return launched < begun + QUEUED ? RP_OK : wait_for_last(s, lane, call, err);
 }
 
-/* The copy that a call made, where the call lasted longer. */
+/* Finds the copy that a call made if the call lasted longer. */
 static enum rp_code wait_for_copy(struct sync_ctx *s, uint32_t lane, rp_event call,
                                   struct rp_err *err)
 {
@@ -193,7 +194,7 @@ static enum rp_code wait_for_copy(struct sync_ctx *s, uint32_t lane, rp_event ca
     return cut(s, lane, call, item, 0, err);
 }
 
-/* The first busy time of a thread that ends after a moment. */
+/* Returns the first busy time of a thread that ends after a moment. */
 static size_t busy_after(const struct rp_sg_builder *b, uint32_t lane, int64_t ns)
 {
     const struct rp_sg_thread *thread = &b->threads.at[lane];
@@ -203,8 +204,8 @@ static size_t busy_after(const struct rp_sg_builder *b, uint32_t lane, int64_t n
     return low;
 }
 
-/* The work that ended last inside the function, unless the thread did something else then; it
-   waited since it last did. */
+/* Waits for the work that ended last inside the function, unless the thread was then active; it
+   waited since it was last active. */
 static enum rp_code wait_for_result(struct sync_ctx *s, uint32_t lane, rp_event call,
                                     struct rp_err *err)
 {
@@ -250,9 +251,9 @@ static enum rp_code look_at(struct sync_ctx *s, uint32_t lane, rp_event e, struc
 /* ------------------------------------------------------------------ waits that were not recorded
  */
 
-/* The item that ends last of those that begin before a moment. Moments come in order. */
+/* Finds the item that ends last of those that begin before a moment. Moments come in order. */
 struct last_item {
-    size_t next;   /* item that was not looked at */
+    size_t next;   /* the next item to look at */
     uint32_t item; /* or RP_SG_NO_ITEM */
 };
 
@@ -265,7 +266,7 @@ static void advance(const struct rp_sg_builder *b, struct last_item *last, int64
             last->item = (uint32_t)last->next;
 }
 
-/* Whether a thread is quiet before its busy time i, and in *item the work whose end ended that, or
+/* Whether a thread is quiet before its busy time i; *item is the work whose end ended that, or
    RP_SG_NO_ITEM. */
 static bool is_quiet(const struct rp_sg_builder *b, size_t i, struct last_item *last,
                      uint32_t *item)
@@ -297,7 +298,7 @@ static bool waits_silently(const struct rp_sg_builder *b, const struct rp_sg_thr
     return ended >= LEAST_QUIET && (double)ended >= NEARLY_EACH * (double)quiet;
 }
 
-/* A thread waited for an item before its busy time i, without a call. */
+/* Cuts a thread that waited for an item before its busy time i without a call. */
 static enum rp_code cut_quiet(struct rp_sg_builder *b, uint32_t lane, size_t i, uint32_t item,
                               struct rp_err *err)
 {
@@ -335,7 +336,7 @@ static enum rp_code find_silent(struct rp_sg_builder *b, uint32_t lane, struct r
 /* The work that each thread launched, in order of its begin. */
 struct launched_work {
     RP_VEC(uint32_t) items; /* thread by thread */
-    RP_VEC(size_t) end;     /* by thread: end of its items */
+    RP_VEC(size_t) end;     /* by thread: the end of its items */
 };
 
 static uint32_t launcher_of(const struct rp_sg_builder *b, size_t item)
@@ -358,7 +359,7 @@ static enum rp_code list_launched(const struct rp_sg_builder *b, struct launched
     for (lane = 0; lane < b->threads.n; lane++) {
         size_t n = out->end.at[lane];
 
-        out->end.at[lane] = sum; /* its begin until it is filled */
+        out->end.at[lane] = sum; /* it is the begin until it is filled */
         sum += n;
     }
     for (i = 0; i < b->work->items.n; i++)
@@ -372,8 +373,8 @@ struct result_walk {
     const struct rp_sg_builder *b;
     const struct launched_work *work;
     uint32_t lane;
-    size_t next;   /* item of the thread that was not looked at */
-    uint32_t item; /* of those before it the one that ends last, or RP_SG_NO_ITEM */
+    size_t next;   /* the next item of the thread to look at */
+    uint32_t item; /* of the earlier items the one that ends last, or RP_SG_NO_ITEM */
 };
 
 static struct result_walk walk_from(const struct rp_sg_builder *b, const struct launched_work *work,
@@ -397,8 +398,8 @@ static bool begins_something(const struct result_walk *w, int64_t from_ns, int64
     return low < end && b->t->ev.ts_ns[b->spans.at[low]] < to_ns;
 }
 
-/* Whether a thread is quiet before its busy time i while the device does what it launched, and
-   whether all of that is done before it goes on. */
+/* Whether a thread is quiet before its busy time i while the device does the work that it launched,
+   and whether all of that is done before it resumes. */
 static bool is_quiet_for_result(struct result_walk *w, size_t i, bool *done)
 {
     const struct rp_sg_builder *b = w->b;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ground that a graph is built on: threads with their spans and busy times, the window of the
- * rank, and the device work by end and by stream. Linear, except for one sort of the work.
+ * Collects the data from which a graph is built: threads with their spans and busy times, the
+ * window of the rank, and the device work by end and by stream. Linear, except for one sort of the
+ * work.
  */
 #include "stepgraph/build.h"
 
@@ -45,7 +46,7 @@ static enum rp_code add_busy(struct rp_sg_builder *b, size_t first, int64_t begi
     return RP_OK;
 }
 
-/* Without operators, calls and device work, what the program named itself is all there is. */
+/* Without operators, calls and device work, only the ranges that the program named are left. */
 static bool is_by_ranges(const struct rp_sg_builder *b)
 {
     const int64_t *count = b->t->totals.count;
@@ -59,8 +60,8 @@ static bool is_range_work(const struct rp_trace *t, rp_event e, bool calls)
            (calls && t->ev.kind[e] == RP_KIND_OTHER);
 }
 
-/* Lists the spans of a track; it is a thread where it has operators, calls or collectives, which
-   worker threads show as annotations. */
+/* Lists the spans of a track, which is a thread if it has operators, calls or collectives; worker
+   threads show these as annotations. */
 static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct rp_err *err)
 {
     const struct rp_trace *t = b->t;
@@ -164,7 +165,7 @@ static void group_by_stream(struct rp_sg_builder *b)
     uint32_t sum = 0;
 
     for (s = 0; s < nstreams; s++) {
-        b->stream_end.at[s] = sum; /* its begin until it is filled */
+        b->stream_end.at[s] = sum; /* it is the begin until it is filled */
         sum += b->work->streams.at[s].nitems;
     }
     for (i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a page asks besides tiles. Requests come from a browser, so every parameter is checked, and
- * every answer has a limit.
+ * Answers the requests of a page other than tiles. Requests come from a browser, so every parameter
+ * is checked, and every answer has a limit.
  *
  *     meta                          ranks, tracks, steps
  *     event?rank=0&event=17         one event: arguments, what encloses it, launch and device work,
@@ -28,10 +28,11 @@
 #define STEPS_MOST   20000 /* of all ranks */
 #define HITS_MOST    2000  /* of a search, listed */
 #define HITS_SORTED  1000000
-#define MARKS        1000 /* pieces of the whole time in which hits are counted */
+#define MARKS        1000 /* the number of pieces of the whole time in which hits are counted */
 #define PARENTS_MOST 64
 #define LINKED_MOST  256
-#define SAFE_INTEGER INT64_C(9007199254740992) /* what a number of JavaScript holds exactly */
+#define SAFE_INTEGER \
+    INT64_C(9007199254740992) /* the largest number that JavaScript represents exactly */
 #define PATTERN_MOST 200
 
 /* ------------------------------------------------------------------ classes */
@@ -181,7 +182,7 @@ static void put_id(struct rp_out *to, const struct rp_trace *t, const char *what
     rp_out_escaped(to, RP_IN_SCRIPT, name);
 }
 
-/* [kind, name, process, rows, events, device] */
+/* Writes [kind, name, process, rows, events, device]. */
 static void put_track(struct rp_out *to, const struct rp_view_rank *rank, rp_track i)
 {
     const struct rp_trace *t = rank->trace;
@@ -204,7 +205,7 @@ static void put_track(struct rp_out *to, const struct rp_view_rank *rank, rp_tra
                   track->end - track->first, process->device);
 }
 
-/* [track, rows, samples] of the threads that have samples. */
+/* Writes [track, rows, samples] of the threads that have samples. */
 static void put_sampled(struct rp_out *to, const struct rp_view_rank *rank)
 {
     const struct rp_trace *t = rank->trace;
@@ -222,7 +223,7 @@ static void put_sampled(struct rp_out *to, const struct rp_view_rank *rank)
     rp_out_text(to, "],");
 }
 
-/* [number, name, begin, end]; *left: how many more may be listed. */
+/* Writes [number, name, begin, end]; *left is how many more may be listed. */
 static void put_steps(struct rp_out *to, const struct rp_view_rank *rank, size_t *left)
 {
     const struct rp_trace *t = rank->trace;
@@ -253,7 +254,7 @@ static void put_rank(struct rp_out *to, const struct rp_view_rank *rank, size_t 
     rp_out_char(to, '}');
 }
 
-/* The run as words of a command that reads it as the view does. */
+/* Writes the run as words of a command that reads it as the view does. */
 static const char *in_shell(struct rp_arena *arena, const struct rp_dataset *run)
 {
     return rp_arena_textf(arena, "%s%s", run->salvage ? "--salvage " : "",
@@ -320,7 +321,7 @@ static void put_value(struct rp_out *to, const struct rp_trace *t, const struct 
     }
 }
 
-/* The lines of a compiled program, as an argument more. */
+/* Adds the lines of a compiled program as another argument. */
 static void put_lines(struct rp_out *to, const struct rp_view_rank *rank, rp_event e, bool first)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
@@ -355,7 +356,8 @@ static void put_args(struct rp_out *to, const struct rp_view_rank *rank, rp_even
     rp_out_char(to, ']');
 }
 
-/* Where an event is: "event":…,"track":…,"row":…,"begin_ns":…,"dur_ns":…,"name":…,"class":… */
+/* Writes where an event is:
+   "event":…,"track":…,"row":…,"begin_ns":…,"dur_ns":…,"name":…,"class":… */
 static void put_place(struct rp_out *to, const struct rp_view_rank *rank, rp_event e)
 {
     const struct rp_trace *t = rank->trace;
@@ -385,7 +387,7 @@ static void put_places(struct rp_out *to, const struct rp_view_rank *rank, const
     rp_out_char(to, ']');
 }
 
-/* Outwards, at most PARENTS_MOST. */
+/* Finds at most PARENTS_MOST, outwards. */
 static size_t find_parents(const struct rp_trace *t, rp_event e, rp_event *out)
 {
     size_t n = 0;
@@ -395,7 +397,8 @@ static size_t find_parents(const struct rp_trace *t, rp_event e, rp_event *out)
     return n;
 }
 
-/* Arrows other than those of launches, from the event and to it: [{"what", "out", place}, …] */
+/* Writes arrows other than those of launches, from the event and to it: [{"what", "out", place},
+   …] */
 static enum rp_code put_arrows(struct rp_out *to, const struct rp_view_rank *rank, rp_event e,
                                struct rp_err *err)
 {
@@ -594,7 +597,8 @@ static enum rp_code put_search(const struct rp_view *view, const char *query, st
 
 /* ------------------------------------------------------------------ sums */
 
-/* A time of the view as `--window` counts it: from the first event of the rank. */
+/* Converts a time of the view to that of `--window`, which counts from the first event of the
+   rank. */
 static int64_t window_time(const struct rp_view_rank *rank, int64_t view_ns)
 {
     int64_t ns = rp_ns_between(rank->trace->totals.span_begin_ns, rp_view_own_time(rank, view_ns));
@@ -602,8 +606,8 @@ static int64_t window_time(const struct rp_view_rank *rank, int64_t view_ns)
     return ns > 0 ? ns : 0;
 }
 
-/* The command that prints the same; windows count from the first event of each rank, so there is
-   none for several. */
+/* Writes the command that prints the same. Windows count from the first event of each rank, so
+   several ranks have none. */
 static void put_command(const struct rp_view *view, size_t first, size_t n, int64_t from,
                         int64_t to_ns, struct rp_out *to)
 {

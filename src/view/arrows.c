@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrows of a recording: from a forward operator to its backward one, from a request to what serves
- * it. Their ends are matched by id and name in the order of time: a start ('s') begins an arrow, a
- * step ('t') continues it, an end ('f') closes it, and a later start of the same id begins anew.
- * Nothing is kept: one event is a pass over the ends, which takes milliseconds for a million.
+ * Finds arrows of a recording: from a forward operator to its backward one, or from a request to
+ * the work that serves it. Their ends are matched by id and name in the order of time: a start
+ * ('s') begins an arrow, a step ('t') continues it, an end ('f') closes it, and a later start of
+ * the same id begins anew. Nothing is stored: each event needs a pass over the ends, which takes
+ * milliseconds for a million.
  */
 #include "base/hash.h"
 #include "base/order.h"
@@ -14,7 +15,7 @@
 struct end {
     uint64_t id;
     int64_t ts_ns;
-    uint32_t order; /* starts before steps before ends of one time */
+    uint32_t order; /* at the same time, starts come before steps, and steps before ends */
     uint32_t flow;
 };
 
@@ -33,7 +34,7 @@ static uint64_t id_of(const struct rp_flows *f, uint32_t i)
                         f->flags[i] & RP_FLOW_ID_TEXT);
 }
 
-/* The ends whose ids are in `wanted`; NULL: all. */
+/* Finds the ends whose ids are in `wanted`; NULL for all. */
 static enum rp_code find_ends(const struct rp_trace *t, const struct rp_map *wanted, end_vec *out,
                               struct rp_err *err)
 {
@@ -54,7 +55,7 @@ static enum rp_code find_ends(const struct rp_trace *t, const struct rp_map *wan
     return RP_OK;
 }
 
-/* A launch and its device work are one link, which has an arrow already. */
+/* Whether it is a launch and its device work, which are a link and have an arrow already. */
 static bool is_launch(const struct rp_trace *t, rp_event from, rp_event to)
 {
     return t->ev.link[from] != RP_NONE && t->ev.link[from] == t->ev.link[to];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions about the traces in memory. The functions of the question are the same as on the
+ * Asks questions about the traces in memory. The functions of the question are the same as on the
  * command line, so the numbers of a page are those that a command prints.
  */
 #include "dataset/query.h"
@@ -10,7 +10,7 @@
 /* Which ranks of the view are asked, and about which time. */
 struct asked_ranks {
     size_t first, n;
-    int64_t from_ns, to_ns; /* from_ns > to_ns: all of it */
+    int64_t from_ns, to_ns; /* from_ns > to_ns means all of it */
 };
 
 /* A window of a question counts from the first event of each rank. */
@@ -35,7 +35,7 @@ static enum rp_code ask_rank(struct rp_rank_query *q, const struct rp_view_rank 
     return rp_query_make(q, &rank->loaded, part, NULL, err);
 }
 
-/* The parts are in the arena of the result, their own arenas join it. */
+/* The parts are in the arena of the result, which also takes over their own arenas. */
 static enum rp_code make_parts(const struct rp_view *view, const struct asked_ranks *asked,
                                const struct rp_rank_row *row, const struct rp_settings *settings,
                                struct rp_ranks *out, struct rp_result *result, struct rp_err *err)
@@ -69,7 +69,7 @@ static void adopt_parts(struct rp_ranks *ranks, struct rp_result *result)
         rp_arena_adopt(&result->arena, &ranks->parts[i].arena);
 }
 
-/* Makes what is `out` nothing after a failure. */
+/* Frees the result after a failure. */
 static enum rp_code keep_result(enum rp_code code, struct rp_result **out)
 {
     if (code == RP_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the device did at the same time as one of its events: the others that overlap with it, added
- * up by name. The rows of the index find them by bisection.
+ * Lists what the device did at the same time as one of its events: other events that overlap with
+ * it, added up by name. The rows of the index find them by bisection.
  */
 #include "base/hash.h"
 #include "base/order.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two runs: what `diff` says about them, and how much of a step the events of each name take in
- * either, by which a page colours them. A page asks for it after its first picture; it is made
+ * Compares two runs: the answer of `diff`, and how much of a step the events of each name take in
+ * each run, by which a page colours them. A page asks for it after its first picture; it is made
  * once.
  *
  *     compare     {"diff": {…}, "why": null, "steps": [4, 4],
@@ -34,7 +34,7 @@ struct rp_view_name {
 RP_ORDER(by_change, struct rp_view_name, RP_DOWN(change_ns), strcmp(a->name, b->name))
 
 struct rp_view_comparison {
-    struct rp_result *diff; /* NULL: the runs cannot be compared */
+    struct rp_result *diff; /* NULL if the runs cannot be compared */
     struct rp_err why;
     int64_t steps[2];
     RP_VEC(struct rp_view_name) names;
@@ -52,7 +52,7 @@ struct name_sum {
     int64_t calls, ns;
 };
 
-/* What begins between the first step and the end of the last. */
+/* Counts events that begin between the start of the first step and the end of the last. */
 static void sum_names(const struct rp_view_rank *rank, struct name_sum *sums)
 {
     const struct rp_trace *t = rank->trace;
@@ -129,7 +129,7 @@ void rp_view_comparison_free(struct rp_view_comparison *c)
     free(c);
 }
 
-/* That `diff` has no answer is none of the page's errors: the names are compared still. */
+/* It is not an error of the page if `diff` has no answer: the names are still compared. */
 static enum rp_code compare_once(const struct rp_view *view, struct rp_err *err)
 {
     static const struct rp_setting limit = {"limit", "60"};
@@ -161,7 +161,7 @@ static void put_names(const struct rp_view_comparison *c, struct rp_out *to)
     }
 }
 
-/* What `diff` prints on the screen. */
+/* Whether `diff` prints the field on the screen. */
 static bool is_shown(const struct rp_field *field)
 {
     return field->title != NULL;

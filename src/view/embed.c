@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The step that the page of a report shows whole: a saved view of it, inside that page. The ranks
- * that findings name come first. The traces are read a second time, and only those that are shown.
+ * Embeds a step, which the page of a report shows completely, as a saved view in that page. The
+ * ranks that findings name come first. Only the traces that are shown are read a second time.
  */
 #include "dataset/question.h"
 #include "explain/report/answer.h"
@@ -63,7 +63,7 @@ static int by_length(const void *pa, const void *pb)
                                             : (a->number > b->number) - (a->number < b->number);
 }
 
-/* The step that a finding names, or a typical one. */
+/* Chooses the step that a finding names, or a typical one. */
 static bool choose_step(const struct embedding *x, int64_t *number)
 {
     const struct rp_report_root *root = x->root;
@@ -89,7 +89,7 @@ static bool choose_step(const struct embedding *x, int64_t *number)
 
 /* ------------------------------------------------------------------ the traces */
 
-/* A dataset of the files of the ranks that are shown; *own is the caller's to free. */
+/* Opens a dataset of the files of the ranks that are shown; the caller must free *own. */
 static enum rp_code open_few(const struct embedding *x, const struct rp_dataset *dataset,
                              struct rp_dataset **own, struct rp_err *err)
 {
@@ -121,7 +121,7 @@ static const char *list_numbers(const struct embedding *x)
 
 /* ------------------------------------------------------------------ the page */
 
-/* Ends the part where it has as many events as a page should. */
+/* Ends the part when it has as many events as a page should have. */
 static bool shorten(const struct rp_view *view, struct rp_view_part *part)
 {
     int64_t low = part->from_ns, high = part->to_ns;
@@ -185,7 +185,7 @@ static enum rp_code open_view(const struct embedding *x, const struct rp_dataset
     return rp_view_open(&dataset, 1, &options, out, err);
 }
 
-/* A whole step of few ranks rather than a part of it of more. */
+/* Prefers a whole step of few ranks to a part of it of more. */
 static enum rp_code show_step(struct embedding *x, const struct rp_dataset *dataset,
                               struct rp_view **view, struct rp_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the questions say, placed on the timeline. A page asks for it after its first picture; each
- * question is asked once a run, about all of it, and its answer kept.
+ * Places the answers of questions on the timeline. A page asks for them after its first picture;
+ * each question is asked once per run, about all of it, and its answer is kept.
  *
  *     explain?run=0&what=findings   `report`: findings with the times at which they happen,
  *                                   opportunities, phases of steps
@@ -54,12 +54,12 @@ struct explain {
     const struct rp_view_run *run;
     struct rp_view_part part;
     struct rp_out *to;
-    bool first;          /* nothing was written of the list that is written */
+    bool first;          /* the list being written is still empty */
     struct rp_names ids; /* of texts */
 };
 
-/* A page waits for the answer, so changes are predicted where that takes no longer than the rest.
- */
+/* A page waits for the answer, so changes are predicted only if that takes no longer than the
+   rest. */
 static bool predicts(const struct explain *x)
 {
     return !x->view->swift && x->run->n <= RANKS_PREDICTED && x->view->nevents <= EVENTS_PREDICTED;
@@ -90,7 +90,7 @@ static const struct rp_view_rank *rank_at(const struct explain *x, size_t i)
     return &x->view->ranks.at[x->run->first + i];
 }
 
-/* The place of a rank in its run, by number; SIZE_MAX: it is not there. */
+/* Returns the place of a rank in its run, by number; SIZE_MAX if it is missing. */
 static size_t find_rank(const struct explain *x, int64_t number)
 {
     size_t low = 0, high = x->run->n;
@@ -129,7 +129,7 @@ static void put_texts(struct explain *x, const char *key, const char *const *tex
     rp_out_text(x->to, "]");
 }
 
-/* The number of a text in "texts"; -1: none. */
+/* Returns the number of a text in "texts"; -1 for none. */
 static int64_t text_id(struct explain *x, const char *text)
 {
     uint32_t id = rp_names_find(&x->ids, text);
@@ -210,7 +210,7 @@ static int shorter(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Leaves the longest, at most `most` of them, in the order of time. */
+/* Keeps at most `most` of the longest, in the order of time. */
 static enum rp_code keep_longest(rp_gap_vec *pauses, size_t most, struct rp_err *err)
 {
     size_t n = pauses->n, kept = 0;
@@ -232,7 +232,7 @@ static enum rp_code keep_longest(rp_gap_vec *pauses, size_t most, struct rp_err 
     return RP_OK;
 }
 
-/* Gaps of a rank without device work; what the host ran is in the lanes below. */
+/* Writes gaps of a rank without device work; the work of the host is in the lanes below. */
 static enum rp_code put_pauses(struct explain *x, size_t r, struct rp_err *err)
 {
     const struct rp_view_rank *rank = rank_at(x, r);
@@ -268,7 +268,7 @@ static const char *const cause_names[] = {RP_GAP_CAUSE_MAP(CAUSE_NAME) "",
                                           RP_PAUSE_MAP(CAUSE_NAME)};
 static const char *const cause_docs[] = {RP_GAP_CAUSE_MAP(CAUSE_DOC) "", RP_PAUSE_MAP(CAUSE_DOC)};
 
-/* "gaps": [[rank, device, begin, duration, cause, time of it, host, after], …] */
+/* Writes "gaps": [[rank, device, begin, duration, cause, time of it, host, after], …] */
 static enum rp_code put_idle(struct explain *x, struct rp_err *err)
 {
     const struct rp_idle_root *root;
@@ -337,7 +337,7 @@ static void put_tie(struct explain *x, const struct rp_comm_collective *c)
     rp_out_text(x->to, "]}");
 }
 
-/* The matched collectives with the longest delays; *n of them, to be freed. */
+/* Chooses the matched collectives with the longest delays; the caller frees the *n of them. */
 static struct rp_comm_collective *choose_ties(const struct rp_comm_root *root, size_t *n)
 {
     struct rp_comm_collective *list = malloc((root->ncollectives + 1) * sizeof *list);
@@ -401,7 +401,7 @@ struct stretch {
 
 typedef RP_VEC(struct stretch) stretch_vec;
 
-/* Joins what follows on one track, and what is shorter than least_ns with what comes before it. */
+/* Joins consecutive stretches on one track, and short ones below least_ns with the one before. */
 static enum rp_code add_stretch(stretch_vec *list, const struct stretch *next, int64_t least_ns,
                                 struct rp_err *err)
 {
@@ -423,8 +423,8 @@ static enum rp_code add_stretch(stretch_vec *list, const struct stretch *next, i
     return rp_vec_push(list, *next, err);
 }
 
-/* clocks: of the ranks, where the path is that of the run and on the clock of its first; or NULL.
- */
+/* clocks: those of the ranks if the path is that of the run and on the clock of its first rank; or
+   NULL. */
 static enum rp_code add_path(const struct explain *x, const struct rp_critpath_path *path,
                              const struct rp_critpath_rank_share *clocks, stretch_vec *list,
                              struct rp_err *err)
@@ -536,8 +536,8 @@ static enum rp_code mark_gaps(const struct explain *x, uint32_t causes, mark_vec
     return RP_OK;
 }
 
-/* Of a collective that was delayed the rank that came last, from the first arrival to its own; or
-   all of them. */
+/* Marks in a delayed collective the rank that came last, from the first arrival to its own, or all
+   ranks. */
 static enum rp_code mark_collectives(const struct explain *x, bool all, mark_vec *marks,
                                      struct rp_err *err)
 {
@@ -577,7 +577,7 @@ static enum rp_code mark_events(const struct explain *x, size_t r, const char *c
                                 mark_vec *marks, struct rp_err *err)
 {
     const struct rp_trace *t = rank_at(x, r)->trace;
-    uint8_t *known = calloc((size_t)t->str.n + 1, 1); /* by name: 1: no, 2: yes */
+    uint8_t *known = calloc((size_t)t->str.n + 1, 1); /* by name: 1 for no, 2 for yes */
     enum rp_code code = rp_err_need(known, err, "placing a finding");
 
     for (rp_event e = 0; code == RP_OK && e < t->ev.n; e++) {
@@ -675,7 +675,7 @@ static void put_opportunity(struct explain *x, const struct rp_report_opportunit
     rp_out_char(x->to, '}');
 }
 
-/* "phases": [[rank, step, "decode"], …], of steps that have one. */
+/* Writes "phases": [[rank, step, "decode"], …] for steps that have one. */
 static void put_phases(struct explain *x, const struct rp_report_root *root)
 {
     put_list(x, "phases");
@@ -793,7 +793,7 @@ enum rp_code rp_view_put_explained(const struct rp_view *view, size_t run, size_
     return code;
 }
 
-/* Makes the text once; of the answers only those stay that other texts are made from. */
+/* Makes the text once; only answers from which other texts are made are kept. */
 static enum rp_code explain_once(const struct rp_view *view, size_t run, size_t what,
                                  struct rp_err *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of tracks. An event is drawn in the first row that is free when it begins; the order of the
- * events (begin, longer first) puts what encloses others above them. So the events of a row never
- * overlap, and the part of a row between two times is found by bisection and added up by blocks:
+ * Makes rows of tracks. An event is drawn in the first row that is free when it begins; the order
+ * of the events (begin, longer first) puts enclosing events above the others. So the events of a
+ * row never overlap, and the part of a row between two times is found by bisection and added up by
+ * blocks:
  *
  *     row 0   [A..............] [D....]          A  D
  *     row 1     [B..]  [C..]                     B  C       each from a new block on
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first row that is free then; events beyond the last row share it. */
+/* Returns the first row that is free then; events beyond the last row share it. */
 static uint32_t free_row(int64_t *ends, uint32_t *nrows, int64_t begin, int64_t end)
 {
     uint32_t d = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening a view. All traces of a run are read, several at a time, and stay in memory. Which of
- * them are ranks, and their numbers, is decided as for questions (dataset/claims.h); their clocks
- * are those that `merge` finds.
+ * Opens a view. All traces of a run are read, several at a time, and stay in memory. The ranks and
+ * their numbers are found as for questions (dataset/claims.h); their clocks are those that `merge`
+ * finds.
  */
 #include "dataset/claims.h"
 #include "dataset/question.h"
@@ -35,7 +35,7 @@ struct candidate {
     const struct rp_trace *trace;
     struct rp_trace *own;
     struct rp_sketch sketch;
-    struct rp_digest *digest; /* NULL: the run has taken it */
+    struct rp_digest *digest; /* NULL when the run has taken it */
     size_t source;
     uint32_t part;
     bool used; /* a rank of the view owns `own` */
@@ -79,7 +79,7 @@ static enum rp_code add_candidate(struct opening *o, size_t source, uint32_t par
     to = &o->candidates.at[o->candidates.n - 1];
     RP_TRY(rp_digest_new(trace, rp_dataset_borrow_name(&o->dataset, source), &to->digest, err));
     return rp_dataset_count(&o->dataset) > 1 || own ? rp_sketch_init(&to->sketch, trace, err)
-                                                    : RP_OK; /* there is nothing to compare with */
+                                                    : RP_OK; /* there is nothing to compare */
 }
 
 static enum rp_code split_merged(struct opening *o, size_t source, const struct rp_trace *whole,
@@ -140,7 +140,7 @@ static const char *const verdict_texts[] = {[RP_VERDICT_RANK] = "",
                                             [RP_VERDICT_EMPTY] = "without an event",
                                             [RP_VERDICT_CUT] = "most of it may be missing"};
 
-/* Which candidates are ranks; their digests go to the run. */
+/* Decides which candidates are ranks; their digests go to the run. */
 static enum rp_code settle_claims(struct opening *o, struct rp_err *err)
 {
     size_t n = o->candidates.n;
@@ -243,7 +243,7 @@ static void opening_release(struct opening *o)
 
 /* ------------------------------------------------------------------ one clock */
 
-/* The clocks of `merge`, whose rows are in the order of the ranks. */
+/* Finds the clocks of `merge`, whose rows are in the order of the ranks. */
 static enum rp_code find_clocks(struct rp_view *view, struct rp_view_run *run, struct rp_err *err)
 {
     const struct rp_merge_root *root;
@@ -260,8 +260,8 @@ static enum rp_code find_clocks(struct rp_view *view, struct rp_view_run *run, s
     return RP_OK;
 }
 
-/* Time 0 is the first event of all ranks; where the clocks leave them far apart, or nothing ties
-   them, the first of each. */
+/* Time 0 is the first event of all ranks; if the clocks leave them far apart, or nothing ties them,
+   it is the first event of each. */
 static void set_origins(struct rp_view *view, struct rp_view_run *run)
 {
     struct rp_view_rank *ranks = &view->ranks.at[run->first];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page. From the server it comes without data, which its script asks for; a saved page holds
- * all events of a part of the recording, and their arguments.
+ * Writes the page. The server sends it without data, which its script asks for; a saved page
+ * contains all events of a part of the recording, with their arguments.
  */
 #include "draw/web.h"
 #include "io/escaped.h"
@@ -38,7 +38,7 @@ size_t rp_view_count(const struct rp_view *view, const struct rp_view_part *part
     return n;
 }
 
-/* [{event: …}, …] by rank, in the order of the events. */
+/* Writes [{event: …}, …] by rank, in the order of the events. */
 static enum rp_code put_details(const struct rp_view *view, const struct rp_view_part *part,
                                 struct rp_out *to, struct rp_err *err)
 {
@@ -61,7 +61,7 @@ static enum rp_code put_details(const struct rp_view *view, const struct rp_view
     return RP_OK;
 }
 
-/* [[from, to, "name", …], …] by rank: arrows between events of the part. */
+/* Writes [[from, to, "name", …], …] by rank: arrows between events of the part. */
 static enum rp_code put_arrows(const struct rp_view *view, const struct rp_view_part *part,
                                struct rp_out *to, struct rp_err *err)
 {
@@ -92,7 +92,7 @@ static enum rp_code put_arrows(const struct rp_view *view, const struct rp_view_
     return code;
 }
 
-/* What the questions say about the part, by run. */
+/* Writes by run what the questions say about the part. */
 static enum rp_code put_explained(const struct rp_view *view, const struct rp_view_part *part,
                                   struct rp_out *to, struct rp_err *err)
 {
@@ -181,7 +181,7 @@ enum rp_code rp_view_put_page(const struct rp_view *view, const struct rp_view_p
 
 /* ------------------------------------------------------------------ saving */
 
-/* The place of a step of a rank by its number, or an error that says which there are. */
+/* Finds the place of a step of a rank by its number, or fails with the list of steps. */
 static enum rp_code find_step(const struct rp_view_rank *rank, int64_t number, uint32_t *out,
                               struct rp_err *err)
 {
@@ -197,7 +197,7 @@ static enum rp_code find_step(const struct rp_view_rank *rank, int64_t number, u
                : rp_err_set(err, RP_USAGE, "'%s' has no steps", rank->path);
 }
 
-/* From the begin of step i of a rank to the end of the last of n. */
+/* Adds the time from the begin of step i of a rank to the end of the last of n steps. */
 static void add_steps(const struct rp_view_rank *rank, uint32_t i, int64_t n,
                       struct rp_view_part *part)
 {

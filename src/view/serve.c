@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of a view and its answers, served. */
+/* Serves the page of a view and its answers. */
 #include "http/request.h"
 #include "http/server.h"
 #include "view/view.h"
@@ -21,7 +21,7 @@ static enum rp_code answer_view(void *user, const struct rp_http_request *reques
                           : rp_view_put_page(served->view, NULL, body, err);
 }
 
-/* Questions are asked one at a time: an answer that is kept is made once. */
+/* Questions are asked one at a time, because an answer that is kept is made once. */
 static bool is_slow(void *user, const struct rp_http_request *request)
 {
     static const char *const paths[] = {"explain", "compare", "sum"};

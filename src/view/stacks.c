@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of call stacks as rows of frames: the flame strip of a thread. A sample stands for the
- * time up to the next one, but not for much longer than samples are apart; frames that stay on the
- * stack from one sample to the next are one frame. Of many samples in a piece of a tile one is
- * taken, so that a strip of any length costs the same.
+ * Makes rows of frames from samples of call stacks: the flame strip of a thread. A sample
+ * represents the time up to the next one, but not for much longer than samples are apart; frames
+ * that stay on the stack from one sample to the next are one frame. If a piece of a tile has many
+ * samples, one is taken, so that a strip of any length costs the same.
  */
 #include "base/order.h"
 #include "view/view.h"
@@ -12,7 +12,8 @@
 
 struct strip {
     const struct rp_trace *trace;
-    struct rp_view_frame open[RP_VIEW_ROWS_MOST]; /* by depth; `depth` RP_NONE: none */
+    struct rp_view_frame
+        open[RP_VIEW_ROWS_MOST]; /* by depth; `depth` is RP_NONE if there is none */
     rp_view_frames *out;
 };
 
@@ -29,7 +30,7 @@ void rp_view_samples(const struct rp_trace *t, rp_track track, uint32_t *first, 
         *n = 0;
 }
 
-/* The frames of a stack, outermost first; those beyond the last row are left out. */
+/* Lists the frames of a stack, outermost first; those beyond the last row are left out. */
 static uint32_t list_frames(const struct rp_trace *t, uint32_t stack, uint32_t *out)
 {
     uint32_t depth = 0, left;
@@ -55,7 +56,7 @@ uint32_t rp_view_sample_rows(const struct rp_trace *t, uint32_t first, uint32_t 
     return most;
 }
 
-/* Ends what is open from a depth on. */
+/* Ends the open frames from a depth on. */
 static enum rp_code close_frames(struct strip *s, uint32_t depth, struct rp_err *err)
 {
     for (; depth < RP_VIEW_ROWS_MOST && s->open[depth].depth != RP_NONE; depth++) {
@@ -82,7 +83,7 @@ static enum rp_code add_sample(struct strip *s, uint32_t i, int64_t end_ns, stru
 
 RP_ORDER(by_row, struct rp_view_frame, RP_UP(depth), RP_UP(begin_ns))
 
-/* How long a sample stands for, at most. */
+/* Returns the longest time that a sample represents. */
 static int64_t reach_of(const struct rp_call_samples *s, uint32_t i, uint32_t first, uint32_t n)
 {
     int64_t apart = s->unit == RP_WEIGHT_NS && s->weight[i] > 0

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles: pictures of a stretch of time, for tracks. At zoom z a piece is 2^z ns, a tile 512 pieces;
- * tile i begins at i * 512 * 2^z. A row with few events in the tile lists them; of a row with many
- * it says what each piece holds. Both take a time that depends on the size of the answer only.
+ * Makes tiles: pictures of a stretch of time, for tracks. At zoom z a piece is 2^z ns and a tile
+ * 512 pieces; tile i begins at i * 512 * 2^z. A row with few events in the tile lists them; a row
+ * with many sums up each piece. Both take a time that depends only on the size of the answer.
  *
  *     tile?z=10&i=3&lanes=0.4,0.5      tracks 4 and 5 of the first rank; 0.5s: samples
  *     {"names": [["name", class], …],
@@ -11,9 +11,9 @@
  *                "0.5": [{"series": "bytes", "values": [time, value, …]},
  *                        {"series": "blocks", "ranges": [piece, lowest, highest, …]}]}}
  *
- * Times count from the begin of the tile; a duration of -1 is an instant. `busy` is 0 to 255;
- * name and event are those of the longest, count those of the events that begin there. Each lane is
- * a line, and so are the names, so that a page can take an answer in parts.
+ * Times count from the begin of the tile; a duration of -1 is an instant. `busy` is 0 to 255; name
+ * and event are those of the longest, count those of the events that begin there. Each lane is a
+ * line, and so are the names, so that a page can take an answer in parts.
  */
 #include "base/hash.h"
 #include "io/escaped.h"
@@ -32,7 +32,7 @@ struct tile {
     struct rp_out *to;
     int64_t begin_ns, end_ns; /* of the view */
     int zoom;
-    size_t events_most; /* of a row, to be listed */
+    size_t events_most; /* of a row that is listed */
     struct rp_map names;
     RP_VEC(uint64_t) named; /* keys of names: rank << 36 | name << 4 | class */
     const struct rp_view_rank *rank;
@@ -41,7 +41,7 @@ struct tile {
 
 /* ------------------------------------------------------------------ names */
 
-/* The number of a name and class in this answer. */
+/* Returns the number of a name and class in this answer. */
 static uint32_t number_name(struct tile *tile, rp_str name, unsigned class)
 {
     uint64_t rank = (uint64_t)(tile->rank - tile->view->ranks.at);
@@ -97,8 +97,8 @@ static void put_events(struct tile *tile, const struct rp_view_row *row, uint32_
     rp_out_text(tile->to, "]}");
 }
 
-/* What events a to b, of which the first may begin before and the last end after it, do in a piece.
- *longest: of them. */
+/* Returns the busy time of a piece from events a to b; the first may begin before it, and the last
+   end after it. longest is the longest of them. */
 static int64_t busy_in(const struct tile *tile, const struct rp_view_row *row, uint32_t a,
                        uint32_t b, int64_t from, int64_t to, rp_event *longest)
 {
@@ -114,7 +114,7 @@ static int64_t busy_in(const struct tile *tile, const struct rp_view_row *row, u
     return sum < 0 ? 0 : sum;
 }
 
-/* A piece: events a to b begin in it; the one before a may reach into it. */
+/* Writes a piece in which events a to b begin; the one before a may reach into it. */
 static bool put_piece(struct tile *tile, const struct rp_view_row *row, uint32_t k, uint32_t a,
                       uint32_t b, bool first)
 {
@@ -150,7 +150,7 @@ static void put_pieces(struct tile *tile, const struct rp_view_row *row, uint32_
     rp_out_text(tile->to, "]}");
 }
 
-/* Returns whether there was anything. */
+/* Returns whether it wrote anything. */
 static bool put_row(struct tile *tile, const struct rp_view_row *row, bool first)
 {
     const struct rp_view_index *index = &tile->rank->index;
@@ -196,7 +196,7 @@ static void put_double(struct rp_out *to, double value)
     rp_out_printf(to, ",%s", text);
 }
 
-/* The values, with the last one before the tile. */
+/* Writes the values, including the last one before the tile. */
 static void put_values(struct tile *tile, const struct rp_view_row *row, uint32_t key, uint32_t a,
                        uint32_t b)
 {
@@ -284,7 +284,7 @@ static void put_frame(struct tile *tile, const struct rp_view_frame *f)
                   number_name(tile, frame->name, rp_view_frame_class(frame->kind)), f->stack);
 }
 
-/* Frames as events, whose numbers are those of their stacks. */
+/* Writes frames as events, whose numbers are those of their stacks. */
 static enum rp_code put_strip(struct tile *tile, rp_track track, struct rp_err *err)
 {
     rp_view_frames frames = {0};
@@ -335,7 +335,7 @@ static void set_rank(struct tile *tile, const struct rp_view_rank *rank)
                                  : rp_ns_sum(tile->begin_ns, k << tile->zoom));
 }
 
-/* "0.4,0.5s": ranks by their place, and tracks, or the samples of a track. */
+/* Reads "0.4,0.5s": ranks by their place, and tracks, or the samples of a track. */
 static enum rp_code put_lanes(struct tile *tile, const char *lanes, struct rp_err *err)
 {
     size_t n = 0;

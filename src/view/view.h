@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A view inside: the ranks with their traces, which stay in memory, and an index of each that makes
- * a picture of any stretch of time in a time that does not depend on the number of events in it.
+ * The inside of a view: the ranks with their traces, which stay in memory, and an index of each by
+ * which a picture of any stretch of time takes a time that does not depend on its number of events.
  *
  *     open.c     reads the traces, numbers the ranks, puts them on one clock
  *     index.c    rows: where on its track an event is drawn, and sums over blocks of events
@@ -34,18 +34,18 @@
 /* ------------------------------------------------------------------ rows */
 
 #define RP_VIEW_BLOCK      64 /* events whose durations are added up */
-#define RP_VIEW_ROWS_MOST  64 /* of a track; deeper events share the last */
+#define RP_VIEW_ROWS_MOST  64 /* rows of a track; deeper events share the last one */
 #define RP_VIEW_TILE       512
 #define RP_VIEW_TILE_BITS  9
 #define RP_VIEW_ZOOM_MOST  50
 #define RP_VIEW_LANES_MOST 512 /* of one request */
 
-/* The events of a track that are drawn at one height. They do not overlap (but for those of the
-   last row), so they are ordered by begin and by end alike. */
+/* The events of a track that are drawn at one height. They do not overlap (except in the last row),
+   so they are ordered both by begin and by end. */
 struct rp_view_row {
     rp_track track;
     uint32_t depth;
-    uint32_t first, n; /* into `event`; first is a multiple of RP_VIEW_BLOCK */
+    uint32_t first, n; /* a range of `event`; first is a multiple of RP_VIEW_BLOCK */
 };
 
 struct rp_view_index {
@@ -61,12 +61,12 @@ enum rp_code rp_view_index_init(struct rp_view_index *out, const struct rp_trace
                                 struct rp_err *err);
 void rp_view_index_release(struct rp_view_index *index);
 
-/* The first event of a row that begins at ns or later: 0 to row->n. */
+/* Returns the first event of a row that begins at ns or later: 0 to row->n. */
 uint32_t rp_view_row_from(const struct rp_view_index *index, const struct rp_trace *trace,
                           const struct rp_view_row *row, int64_t ns);
 
-/* Events a to b of a row: the sum of their durations, and the longest of them (RP_NONE if a is b).
- */
+/* Returns the sum of the durations of events a to b of a row, and the longest of them (RP_NONE if a
+   is b). */
 int64_t rp_view_row_sum(const struct rp_view_index *index, const struct rp_trace *trace,
                         const struct rp_view_row *row, uint32_t a, uint32_t b, rp_event *longest);
 
@@ -79,12 +79,12 @@ struct rp_view_frame {
 };
 typedef RP_VEC(struct rp_view_frame) rp_view_frames;
 
-/* The samples of a track that have a time, and how deep their stacks are. */
+/* Finds the samples of a track that have a time, and how deep their stacks are. */
 void rp_view_samples(const struct rp_trace *trace, rp_track track, uint32_t *first, uint32_t *n);
 uint32_t rp_view_sample_rows(const struct rp_trace *trace, uint32_t first, uint32_t n);
 
-/* The strip between bounds[0] and bounds[RP_VIEW_TILE], by depth and time; of more than `most`
-   samples one for each piece. */
+/* Makes the strip between bounds[0] and bounds[RP_VIEW_TILE], by depth and time; if there are more
+   than `most` samples, one for each piece. */
 enum rp_code rp_view_strip(const struct rp_trace *trace, rp_track track, const int64_t *bounds,
                            size_t most, rp_view_frames *out, struct rp_err *err);
 
@@ -96,8 +96,8 @@ struct rp_view_arrow {
 };
 typedef RP_VEC(struct rp_view_arrow) rp_view_arrows;
 
-/* Appends the arrows that the recording has between events, without those of launches (they are
-   links). event: only arrows that share an id with one of its own; RP_NONE: all. */
+/* Appends the recorded arrows between events, without those of launches (they are links). event:
+   only arrows that share an id with one of its own; RP_NONE for all. */
 enum rp_code rp_view_find_arrows(const struct rp_trace *trace, rp_event event, rp_view_arrows *out,
                                  struct rp_err *err);
 
@@ -106,25 +106,25 @@ enum rp_code rp_view_find_arrows(const struct rp_trace *trace, rp_event event, r
 struct rp_view_rank {
     struct rp_loaded loaded;
     const struct rp_trace *trace;
-    struct rp_trace *own; /* of a rank of a merged trace; else NULL */
+    struct rp_trace *own; /* for a rank of a merged trace; otherwise NULL */
     const struct rp_digest *digest;
     const char *path;
     int32_t number;
     uint8_t run;
-    bool clocked;          /* `clock` relates it to the first rank of its run */
+    bool clocked;          /* whether `clock` relates it to the first rank of its run */
     struct rp_clock clock; /* its steps belong to the run's alignment */
     int64_t origin_ns;     /* time 0 of the view, on the common clock */
     struct rp_view_index index;
     struct rp_interval *steps;    /* rp_step_times; in the arena of the view */
-    struct rp_line_source *lines; /* of a compiled program; NULL: none */
+    struct rp_line_source *lines; /* the lines of a compiled program, or NULL */
 };
 
 #define RP_VIEW_EXPLAINED 5 /* questions whose answers are placed on the timeline */
 
-/* What a question says. */
+/* The answer of a question. */
 struct rp_view_explained {
-    struct rp_result *answer; /* NULL: not asked yet, or not needed any more */
-    struct rp_out *text;      /* for the page; NULL: not made yet */
+    struct rp_result *answer; /* NULL if not yet asked, or no longer needed */
+    struct rp_out *text;      /* the text for the page; NULL if not yet made */
 };
 
 struct rp_view_run {
@@ -135,7 +135,7 @@ struct rp_view_run {
     struct rp_run *run;        /* owns the digests of its ranks */
     bool unrelated, aligned;
     struct rp_result *alignment;         /* of `merge`; or NULL */
-    struct rp_view_explained *explained; /* RP_VIEW_EXPLAINED of them (explain.c) */
+    struct rp_view_explained *explained; /* RP_VIEW_EXPLAINED entries (explain.c) */
 };
 
 struct rp_view_comparison;
@@ -145,19 +145,20 @@ struct rp_view {
     size_t nruns;
     struct rp_view_run runs[2];
     RP_VEC(struct rp_view_rank) ranks; /* by run, then number */
-    RP_VEC(const char *) notes;        /* what is not shown, a sentence each */
-    int64_t end_ns;                    /* of the last event; the first begins at 0 */
+    RP_VEC(const char *) notes;        /* sentences about what is not shown */
+    int64_t end_ns;                    /* the end of the last event; the first one begins at 0 */
     uint64_t nevents;
-    bool swift; /* nobody waits for what changes would bring: it is not predicted */
-    struct rp_view_comparison **comparison; /* of two runs; *NULL: not made yet (compare.c) */
+    bool swift; /* nobody waits for predictions of changes, so they are left out */
+    struct rp_view_comparison *
+        *comparison; /* for two runs; *comparison is NULL if not yet made (compare.c) */
 };
 
 int64_t rp_view_time(const struct rp_view_rank *rank, int64_t own_ns);
 int64_t rp_view_own_time(const struct rp_view_rank *rank, int64_t view_ns);
 
-/* The step of the second run that belongs to a step of the first, on the first ranks of both: at
-   the same place where there are as many, else of the same number, else at the same place. False:
-   there is none. */
+/* Finds the step of the second run that belongs to a step of the first, on the first ranks of both:
+   at the same place if both have as many, otherwise with the same number, otherwise at the same
+   place. Returns false if there is none. */
 bool rp_view_twin(const struct rp_view *view, uint32_t step, uint32_t *twin);
 /* Moves the later of two runs so that this step begins at the same time in both. */
 void rp_view_align(struct rp_view *view, uint32_t step);
@@ -169,25 +170,25 @@ extern const struct rp_question_row rp_ask_top, rp_ask_merge, rp_ask_report, rp_
     rp_ask_comm, rp_ask_critpath, rp_ask_memory;
 
 /* Asks a question about ranks `first` to first + n of the view, as the command line does. A window
-   is in times of the view; from_ns > to_ns: none. The caller frees the result. */
+   is in times of the view; from_ns > to_ns means none. The caller frees the result. */
 enum rp_code rp_view_ask(const struct rp_view *view, size_t first, size_t n,
                          const struct rp_question_row *row, int64_t from_ns, int64_t to_ns,
                          const struct rp_setting *settings, size_t nsettings,
                          struct rp_result **out, struct rp_err *err);
 
-/* The same of a question about two runs, whose answers are of `type`. */
+/* Asks a question about two runs, whose answers are of `type`. */
 enum rp_code rp_view_ask_both(const struct rp_view *view, const struct rp_question_row *row,
                               const struct rp_type *type, const struct rp_setting *settings,
                               size_t nsettings, struct rp_result **out, struct rp_err *err);
 void rp_view_comparison_free(struct rp_view_comparison *comparison);
 
-/* Which part of the recording a page holds. */
+/* The part of the recording that a page contains. */
 struct rp_view_part {
     int64_t from_ns, to_ns; /* times of the view */
 };
 
-/* What a question says about a run, as far as it is in a part; `what` is below RP_VIEW_EXPLAINED.
- */
+/* Writes the answer of a question about a run, as far as it is in a part; `what` is below
+   RP_VIEW_EXPLAINED. */
 enum rp_code rp_view_put_explained(const struct rp_view *view, size_t run, size_t what,
                                    const struct rp_view_part *part, struct rp_out *to,
                                    struct rp_err *err);
@@ -196,56 +197,57 @@ const char *rp_view_explained_name(size_t what); /* "findings" */
 /* ------------------------------------------------------------------ answers */
 
 /* Answers a request: its path without the token ("tile"), and its query ("z=4&i=0&lanes=0.1", or
-   ""). RP_USAGE: the request makes no sense; RP_MISSING: there is no such path. */
+   ""). Returns RP_USAGE if the request makes no sense, and RP_MISSING if there is no such path. */
 enum rp_code rp_view_answer(const struct rp_view *view, const char *path, const char *query,
                             struct rp_out *to, struct rp_err *err);
 
-/* One answer each. */
+/* Each writes one answer. */
 typedef enum rp_code rp_view_answer_fn(const struct rp_view *view, const char *query,
                                        struct rp_out *to, struct rp_err *err);
 rp_view_answer_fn rp_view_tile, rp_view_explain, rp_view_compare;
 
-/* "key":"text", or null. */
+/* Writes "key":"text", or null. */
 void rp_view_put_text(struct rp_out *to, const char *key, const char *text);
 
-/* The value of a parameter: a number from 0 to `most`, or a text of at most size - 1 bytes with %XX
-   and + decoded. RP_USAGE where it is missing or another. */
+/* Read the value of a parameter: a number from 0 to `most`, or a text of at most size - 1 bytes
+   with %XX and + decoded. They return RP_USAGE if it is missing or different. */
 enum rp_code rp_view_number(const char *query, const char *name, int64_t most, int64_t *out,
                             struct rp_err *err);
 enum rp_code rp_view_text(const char *query, const char *name, char *out, size_t size,
                           struct rp_err *err);
 
-/* What an event, or a frame of a stack (enum rp_frame_kind), is to the page: enum names in
-   answers.c, "kernel" … */
+/* Returns the class of an event, or of a frame of a stack (enum rp_frame_kind), for the page: the
+   enum names in answers.c, "kernel" … */
 unsigned rp_view_class(const struct rp_trace *trace, rp_event e);
 unsigned rp_view_frame_class(uint32_t kind);
 extern const char *const rp_view_class_names[];
 
-/* All events from `from_ns` to `to_ns` in times of the view, of all tracks, as one tile. */
+/* Writes all events from `from_ns` to `to_ns` in times of the view, of all tracks, as one tile. */
 enum rp_code rp_view_put_events(const struct rp_view *view, int64_t from_ns, int64_t to_ns,
                                 size_t most, struct rp_out *to, struct rp_err *err);
-/* ,"beside":[{"ns": time, "count": events, "name"}, …] of device work; else empty. */
+/* Writes ,"beside":[{"ns": time, "count": events, "name"}, …] for device work; otherwise an empty
+   list. */
 enum rp_code rp_view_put_beside(const struct rp_view_rank *rank, rp_event e, struct rp_out *to,
                                 struct rp_err *err);
-/* An event with its arguments, links and arrows: what the request "event" answers. brief: other
-   events by their numbers only, no arrows, and not what was beside it. */
+/* Writes an event with its arguments, links and arrows, which is the answer to the request "event".
+   brief: other events only by their numbers, without arrows, and without what was beside it. */
 enum rp_code rp_view_put_event(const struct rp_view *view, size_t rank, rp_event e, bool brief,
                                struct rp_out *to, struct rp_err *err);
 
 /* ------------------------------------------------------------------ the page */
 
-/* The page; part NULL: without data, which it asks the server for. */
+/* Writes the page; if part is NULL, without data, which it asks the server for. */
 enum rp_code rp_view_put_page(const struct rp_view *view, const struct rp_view_part *part,
                               struct rp_out *to, struct rp_err *err);
 
-/* "3", or "3:2": steps of the first rank, by number. Of two runs they begin at the same time as
-   theirs of the second. */
+/* Parses "3", or "3:2": steps of the first rank, by number. For two runs they begin at the same
+   time as those of the second. */
 enum rp_code rp_view_steps(struct rp_view *view, const char *steps, struct rp_view_part *out,
                            struct rp_err *err);
-/* How many events are in a part. */
+/* Returns how many events are in a part. */
 size_t rp_view_count(const struct rp_view *view, const struct rp_view_part *part);
 
-/* Gives the page of a report a step to look at, where the traces can be read again; the result is
-   that of `report` and has a view. After an error the report is as before. */
+/* Adds a step to the page of a report if the traces can be read again; the result is that of
+   `report` and has a view. After an error the report is unchanged. */
 enum rp_code rp_view_embed(const struct rp_dataset *dataset, struct rp_result *result,
                            struct rp_err *err);
