@@ -187,6 +187,52 @@ static void names_operator_module_and_line(void **state)
     free(p);
 }
 
+/* Two steps that allocate 100 bytes and free them, beside `before`; in the first one `more`. */
+static struct rp_result *ask_peak(struct profile *p, struct rp_import *import, int64_t before,
+                                  int64_t more)
+{
+    begin_profile(p, before);
+    for (int i = 0; i < 2; i++) {
+        add_span(p, "user_annotation", i ? "ProfilerStep#2" : "ProfilerStep#1", 1000 * i, 990, 1,
+                 "");
+        add_memory(p, 1000 * i + 10, 1, 16 + 32 * i, 100 + (i ? 0 : more));
+        add_memory(p, 1000 * i + 20, 1, 16 + 32 * i, -100 - (i ? 0 : more));
+    }
+    return ask_profile(p, import);
+}
+
+/* The first of equal peaks counts. Where everything is freed, the beginning is the peak. */
+static void the_peak_is_the_first(void **state)
+{
+    static const int64_t more[] = {0, 1, -1}, step[] = {1, 1, 2};
+    struct profile *p = malloc(sizeof *p);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_result *result;
+    int64_t number;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 3; i++) {
+        result = ask_peak(p, &import, 1000, more[i]);
+        assert_int_equal(value_of(result, "devices.0.peak_step"), step[i]);
+        assert_int_equal(value_of(result, "devices.0.peak_bytes"), i == 1 ? 1101 : 1100);
+        assert_int_equal(value_of(result, "devices.0.allocations"), 2);
+        assert_int_equal(value_of(result, "devices.0.frees"), 2);
+        assert_int_equal(value_of(result, "devices.0.allocated_bytes"), 200 + more[i]);
+        assert_int_equal(value_of(result, "devices.0.peak_reserved_bytes"), 4000);
+        rp_result_free(result);
+        rp_import_release(&import);
+    }
+    begin_profile(p, 500);
+    add_memory(p, 10, 1, 16, -100);
+    add_memory(p, 20, 1, 32, 100);
+    result = ask_profile(p, &import);
+    assert_int_equal(value_of(result, "devices.0.peak_bytes"), 500);
+    assert_false(rp_result_i64(result, "devices.0.peak_step", &number));
+    rp_result_free(result);
+    rp_import_release(&import);
+    free(p);
+}
+
 /* Every step keeps 10 bytes more. */
 static void finds_growth(void **state)
 {
@@ -444,6 +490,7 @@ int test_memory(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_categories_by_phases),
         cmocka_unit_test(names_operator_module_and_line),
+        cmocka_unit_test(the_peak_is_the_first),
         cmocka_unit_test(finds_growth),
         cmocka_unit_test(counts_calls_of_the_driver),
         cmocka_unit_test(pairs_by_size_without_addresses),
