@@ -21,33 +21,33 @@
 
 #define RP_CTF_LAYOUT      1 /* env { reprise_layout } */
 #define RP_CTF_MAGIC       UINT32_C(0xC1FC1FC1)
-#define RP_CTF_TIME_BITS   56    /* low bits of an event's time; the packet has all 64 */
-#define RP_CTF_TEXT_MAX    16383 /* longest text, without its NUL; longer ones are truncated */
-#define RP_CTF_TEXTS_MAX   65536 /* numbers of texts are smaller */
+#define RP_CTF_TIME_BITS   56    /* the low bits of an event's time; the packet has all 64 */
+#define RP_CTF_TEXT_MAX    16383 /* the longest text, without its NUL; longer ones are truncated */
+#define RP_CTF_TEXTS_MAX   65536 /* numbers of texts are smaller than this */
 #define RP_CTF_ARGS_MAX    32    /* arguments of one span */
-#define RP_CTF_SPAN_DEVICE (-1)  /* device of a span on a host thread */
-#define RP_CTF_IN_FLIGHT   "in_flight" /* category of spans of calls that have not ended */
-#define RP_CTF_CHUNK_MAX   (1 << 20)   /* bytes of the largest packet */
+#define RP_CTF_SPAN_DEVICE (-1)  /* the device of a span on a host thread */
+#define RP_CTF_IN_FLIGHT   "in_flight" /* the category of spans of calls that have not ended */
+#define RP_CTF_CHUNK_MAX   (1 << 20)   /* the bytes of the largest packet */
 
 #define RP_CTF_SLOTS_NAME ".slots_"
 #define RP_CTF_SLOT_BYTES 4096
 
-#define RP_CTF_PACKET_HELPER 1u /* written by the recorder's own thread */
+#define RP_CTF_PACKET_HELPER 1u /* it was written by the recorder's own thread */
 
 /* 96 bytes, at the start of each packet. content_size is stored last, after each event. */
 struct rp_ctf_packet {
     uint32_t magic, stream_id;
-    uint64_t instance;        /* id of the stream, the same in all its packets */
+    uint64_t instance;        /* the id of the stream, the same in all its packets */
     uint64_t timestamp_begin; /* ticks of the trace's clock */
     uint64_t timestamp_end;
     uint64_t content_bits, packet_bits;
-    uint64_t sequence;  /* of the packet within its stream, from 0 */
+    uint64_t sequence;  /* the number of the packet within its stream, from 0 */
     uint64_t discarded; /* events lost by the stream so far */
     uint64_t events;    /* in this packet */
     uint32_t pid, tid;
-    uint32_t
-        image; /* random id of the process: a pid may be reused, or keep its value in an exec */
-    uint32_t cost_ps; /* cost of one event, measured at the start; 0: unknown */
+    uint32_t image; /* a random id of the process, because a pid may be reused, or stay the same in
+                       an exec */
+    uint32_t cost_ps; /* the cost of one event, measured at the start; 0 if unknown */
     uint32_t clocks;  /* RP_CTF_CLOCK events in this packet */
     uint32_t flags;   /* RP_CTF_PACKET_* */
 };
@@ -63,15 +63,15 @@ enum rp_ctf_event {
     RP_CTF_LEAVE,       /* struct rp_ctf_leave: the innermost one of its lane ends */
     RP_CTF_ASYNC_BEGIN, /* struct rp_ctf_async */
     RP_CTF_ASYNC_END,   /* struct rp_ctf_async */
-    RP_CTF_SPAN,        /* struct rp_ctf_span, then nargs of struct rp_ctf_arg */
+    RP_CTF_SPAN,        /* struct rp_ctf_span, then nargs times struct rp_ctf_arg */
     RP_CTF_THREAD_NAME, /* u32 tid, u32 name */
     RP_CTF_PROCESS,     /* struct rp_ctf_process: the first event of each process */
     RP_CTF_FORK,        /* u32 pid of the child */
     RP_CTF_EXEC,        /* u32 path */
-    RP_CTF_LIBRARY,     /* u32 path: loaded by dlopen */
+    RP_CTF_LIBRARY,     /* u32 path: a library loaded by dlopen */
     RP_CTF_CLOCK,       /* struct rp_ctf_clock */
-    RP_CTF_FACT,        /* u32 key, u32 value: about the process */
-    RP_CTF_RESUME,      /* nothing: after a pause; open ranges may have ended during it */
+    RP_CTF_FACT,        /* u32 key, u32 value: a fact about the process */
+    RP_CTF_RESUME,      /* no data: after a pause; open ranges may have ended during it */
     RP_CTF_PAUSE,       /* u64 ticks at which a pause began; recorded later, in any stream */
     RP_CTF_SAMPLE,      /* struct rp_ctf_sample, then nframes of u32 frame */
     RP_CTF_EVENT_COUNT
@@ -97,14 +97,14 @@ enum rp_ctf_kind {
     RP_CTF_KIND_COUNT
 };
 
-/* The clock that the two times of a span are in. */
+/* The clock of the two times of a span. */
 enum rp_ctf_timebase {
-    RP_CTF_TIME_TICKS,     /* of the trace's clock, like the times of events */
+    RP_CTF_TIME_TICKS,     /* the trace's clock, as for the times of events */
     RP_CTF_TIME_MONOTONIC, /* ns of CLOCK_MONOTONIC */
     RP_CTF_TIME_REALTIME   /* ns since 1970 */
 };
 
-/* What the thread of a sample did. */
+/* The state of the sampled thread. */
 enum rp_ctf_sample_state { RP_CTF_SAMPLE_RAN, RP_CTF_SAMPLE_WAITED };
 
 /* A frame of a stack is a text: kind, name, file and line, with a tab between them:
@@ -120,7 +120,7 @@ struct rp_ctf_enter {
     uint8_t kind;  /* enum rp_ctf_kind */
     uint32_t lane; /* calls nest within a lane of the thread; 0 is the common one */
     uint32_t name, category;
-    uint64_t link; /* correlation id, 0: none */
+    uint64_t link; /* correlation id; 0 if none */
 };
 struct rp_ctf_leave {
     uint32_t lane;
@@ -128,15 +128,15 @@ struct rp_ctf_leave {
 };
 struct rp_ctf_async {
     uint32_t name, category;
-    uint64_t id; /* of the pair, unique within the category and process */
+    uint64_t id; /* the id of the pair, unique within the category and process */
 };
-struct rp_ctf_span { /* completed work, reported by any thread */
+struct rp_ctf_span { /* completed work, which any thread may report */
     uint8_t kind, timebase;
     uint64_t begin, end;
     uint32_t name, category;
-    int32_t device; /* RP_CTF_SPAN_DEVICE: on a host thread */
-    uint64_t track; /* thread id, or the stream of the device */
-    uint64_t link;  /* correlation id, 0: none */
+    int32_t device; /* RP_CTF_SPAN_DEVICE if on a host thread */
+    uint64_t track; /* the thread id, or the stream of the device */
+    uint64_t link;  /* correlation id; 0 if none */
     uint8_t nargs;
 };
 struct rp_ctf_arg {
@@ -147,8 +147,8 @@ struct rp_ctf_arg {
 struct rp_ctf_sample { /* the stack of a thread, reported by the recorder's thread */
     uint32_t tid;
     uint64_t ticks;     /* when it was taken */
-    uint64_t weight_ns; /* the time that it stands for, from then on */
-    uint32_t gil_tid;   /* the thread that held Python's global lock; 0: none, or not known */
+    uint64_t weight_ns; /* the time that it represents, from then on */
+    uint32_t gil_tid;   /* the thread that held Python's global lock; 0 if none, or not known */
     uint8_t state;      /* enum rp_ctf_sample_state */
     uint8_t flags;      /* RP_CTF_SAMPLE_MORE, RP_CTF_SAMPLE_CUT */
     uint8_t nframes;    /* outermost first */
@@ -161,13 +161,13 @@ struct rp_ctf_process {
 struct rp_ctf_clock { /* the three clocks, read together */
     uint64_t ticks;
     int64_t monotonic_ns, realtime_ns;
-    uint32_t width; /* ticks that the reading took: bounds its error */
+    uint32_t width; /* the ticks that the reading took, which bound its error */
 };
 #pragma pack(pop)
 
 /* Why events are missing. */
 enum rp_ctf_loss {
-    RP_CTF_LOSS_DISK,        /* no space, or the quota is used up */
+    RP_CTF_LOSS_DISK,        /* there was no space, or the quota was used up */
     RP_CTF_LOSS_LIMIT,       /* record --limit */
     RP_CTF_LOSS_FILE_SIZE,   /* RLIMIT_FSIZE */
     RP_CTF_LOSS_DENIED,      /* no permission */
@@ -176,32 +176,35 @@ enum rp_ctf_loss {
     RP_CTF_LOSS_SANDBOX,     /* the program made system calls impossible */
     RP_CTF_LOSS_SOURCE,      /* the library that reports them dropped them */
     RP_CTF_LOSS_OTHER,       /* any other failure */
-    RP_CTF_LOSS_OVERWRITTEN, /* not lost: the oldest ones of a ring */
+    RP_CTF_LOSS_OVERWRITTEN, /* they are not lost, but were the oldest ones of a ring */
     RP_CTF_LOSS_COUNT
 };
 
-#define RP_CTF_CONTROL_NAME ".control" /* commands of `record start|stop|mark` */
-/* Of the files in a folder with this mode: the owner's, and the group's where the folder is. */
+#define RP_CTF_CONTROL_NAME ".control" /* holds the commands of `record start|stop|mark` */
+/* The mode of files in a folder with this mode: the owner may use them, and the group if it may use
+   the folder. */
 #define RP_CTF_FILE_MODE(folder_mode) (0600 | ((folder_mode)&0060))
-#define RP_CTF_LEDGER_NAME            ".ledger_" /* then the host, as in the name of a rank's folder */
-#define RP_CTF_LEDGER_MAGIC           UINT32_C(0x31474452)
-#define RP_CTF_LEDGER_ROWS            1016
+#define RP_CTF_LEDGER_NAME            ".ledger_" /* followed by the host, as in the name of a rank's folder \
+                                                  */
+#define RP_CTF_LEDGER_MAGIC UINT32_C(0x31474452)
+#define RP_CTF_LEDGER_ROWS  1016
 
 struct rp_ctf_ledger_row {
-    uint64_t who; /* rp_ctf_ledger_who; 0: the row is unused */
+    uint64_t who; /* rp_ctf_ledger_who; 0 if the row is unused */
     uint64_t events;
 };
 
 /* 16 KiB; every number is changed by atomic additions. */
 struct rp_ctf_ledger {
     uint32_t magic, reserved;
-    uint64_t commands; /* of `record start` and `stop` that processes have followed */
-    uint64_t marks;    /* of `record mark` that processes have recorded */
+    uint64_t commands; /* commands of `record start` and `stop` that processes have followed */
+    uint64_t marks;    /* marks of `record mark` that processes have recorded */
     uint64_t setup_ns; /* CPU time of opening streams and files, and of the recorder's threads */
     uint64_t cpu_ns;   /* CPU time of the programs, from each `record` when its program has ended */
-    uint64_t recorded_ns, unrecorded_ns; /* of a step, with detail and without; of all processes */
-    uint64_t loaded;                     /* processes that loaded the recorder */
-    uint64_t unrecorded_least_ns, unrecorded_most_ns; /* of its interval of 95 % */
+    uint64_t recorded_ns,
+        unrecorded_ns; /* time per step with detail and without, over all processes */
+    uint64_t loaded;   /* processes that loaded the recorder */
+    uint64_t unrecorded_least_ns, unrecorded_most_ns; /* the ends of its 95 % interval */
     uint64_t more[6];
     struct rp_ctf_ledger_row rows[RP_CTF_LEDGER_ROWS];
 };

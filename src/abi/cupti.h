@@ -10,7 +10,7 @@
 
 enum rp_cupti_result {
     RP_CUPTI_SUCCESS = 0,
-    RP_CUPTI_MAX_LIMIT_REACHED = 12, /* no further record in the buffer */
+    RP_CUPTI_MAX_LIMIT_REACHED = 12, /* the buffer contains no further record */
     RP_CUPTI_MULTIPLE_SUBSCRIBERS = 39
 };
 
@@ -158,7 +158,8 @@ struct rp_cupti_subscriber_params {
     size_t old_name_size;
     uint8_t several, pad[7];
 };
-#define RP_CUPTI_SUBSCRIBER_PARAMS_SIZE 32 /* of the first version: up to old_name_size */
+#define RP_CUPTI_SUBSCRIBER_PARAMS_SIZE 32 /* the size of the first version: up to old_name_size \
+                                            */
 
 typedef void rp_cupti_callback(void *user, int domain, uint32_t id, const void *data);
 typedef void rp_cupti_request(uint8_t **buffer, size_t *size, size_t *records);

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The part of CUPTI's profiler host and range profiler interfaces (CUDA 12.6 and later) that is
- * used. Each function takes one struct that begins with its size, by which CUPTI knows the caller's
+ * used. Each function takes one struct that begins with its size, which tells CUPTI the caller's
  * version, and a pointer that must be NULL. The structs are those of CUDA 13.0: CUPTI refuses sizes
  * that are larger than its own.
  */
@@ -14,18 +14,18 @@ enum { RP_CUPTI_DOMAIN_RESOURCE = 3, RP_CUPTI_CONTEXT_CREATED = 1, RP_CUPTI_CONT
 enum { RP_CUPTI_AUTO_RANGE = 1, RP_CUPTI_KERNEL_REPLAY = 2, RP_CUPTI_RANGE_PROFILER = 0 };
 enum { RP_CUPTI_SITE_ENTER = 0, RP_CUPTI_SITE_EXIT = 1 };
 
-struct rp_cupti_call { /* data of a callback for a call */
+struct rp_cupti_call { /* the data of a callback for a call */
     int site;
     const char *function;
     const void *params, *result;
-    const char *symbol; /* of the kernel, where it is a launch */
+    const char *symbol; /* the name of the kernel, if it is a launch */
     void *context;
     uint32_t context_id;
     uint64_t *user;
     uint32_t correlation;
 };
 
-struct rp_cupti_resource { /* data of a callback for a context */
+struct rp_cupti_resource { /* the data of a callback for a context */
     void *context;
 };
 

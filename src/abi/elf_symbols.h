@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Functions in an ELF file of 64 bits, and in the maps that programs write about code that they
- * made: read in place, nothing is allocated. Offsets are checked; bytes need no alignment.
+ * Finds functions in an ELF file of 64 bits, and in the maps that programs write about code that
+ * they generated. Everything is read in place, and nothing is allocated. Offsets are checked; bytes
+ * need no alignment.
  */
 #include <elf.h>
 #include <stdbool.h>
@@ -60,13 +61,13 @@ static inline bool rp_elf_table_find(struct rp_elf_file f, unsigned type, struct
     return false;
 }
 
-/* All functions, or where the file was stripped those that the linker needs. */
+/* Finds the table of all functions or, if the file was stripped, of those that the linker needs. */
 static inline bool rp_elf_functions(struct rp_elf_file f, struct rp_elf_table *out)
 {
     return rp_elf_table_find(f, SHT_SYMTAB, out) || rp_elf_table_find(f, SHT_DYNSYM, out);
 }
 
-/* A symbol that is defined in the file and has a name; false: it is none. */
+/* Reads a symbol that is defined in the file and has a name; false if it is not one. */
 static inline bool rp_elf_symbol(const struct rp_elf_table *t, size_t i, Elf64_Sym *out)
 {
     memcpy(out, t->at + i * sizeof *out, sizeof *out);
@@ -80,7 +81,8 @@ static inline bool rp_elf_is_function(const Elf64_Sym *s)
     return (type == STT_FUNC || type == STT_GNU_IFUNC) && s->st_value;
 }
 
-/* The next line of a map: "START SIZE name", both numbers in hexadecimal. False: there is none. */
+/* Reads the next line of a map: "START SIZE name", both numbers in hexadecimal. Returns false at
+   the end. */
 struct rp_perf_map_line {
     uint64_t start, size;
     const char *name;
@@ -93,7 +95,7 @@ static inline bool rp_perf_map_next(const char **at, const char *end, struct rp_
         char number[40], *rest;
         size_t n = (size_t)((stop ? stop : end) - line);
 
-        if (!stop) /* it is still being written */
+        if (!stop) /* the line is still being written */
             return false;
         *at = stop + 1;
         memcpy(number, line, n < sizeof number - 1 ? n : sizeof number - 1);

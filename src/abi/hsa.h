@@ -7,9 +7,9 @@
  * numbered.
  *
  * `minor` is the size of a table in bytes: a function exists if its place is inside it. `major`
- * changes when places do. Numbers of the AMD table are those of major 1; from major 2 on two
- * functions stand after hsa_amd_memory_async_copy, and the later ones move by two. Handles are
- * structs of one uint64_t, which is passed like a number.
+ * changes when places do. Numbers of the AMD table are those of major 1; from major 2 on, two
+ * functions follow hsa_amd_memory_async_copy, and the later ones move by two. Handles are structs
+ * of one uint64_t, which is passed like a number.
  */
 #include <stdint.h>
 
@@ -30,7 +30,8 @@ struct rp_hsa_tables {
 #define RP_HSA_TABLES_MAJOR_MAX 3
 #define RP_HSA_CORE_MAJOR_MAX   2
 #define RP_HSA_AMD_MAJOR_MAX    2
-#define RP_HSA_AMD_1_BYTES      400 /* ROCm 5.2; larger ones of major 1 have other places */
+#define RP_HSA_AMD_1_BYTES \
+    400 /* the size in ROCm 5.2; larger tables of major 1 have other places */
 
 enum rp_hsa_core {
     RP_HSA_shut_down = 1,
@@ -100,14 +101,14 @@ enum {
     RP_HSA_ERROR = 0x1000
 };
 
-struct rp_hsa_packet { /* of a kernel dispatch; every packet has 64 bytes */
+struct rp_hsa_packet { /* a kernel dispatch; every packet has 64 bytes */
     uint16_t header, setup, workgroup[3], reserved0;
     uint32_t grid[3]; /* in work-items */
     uint32_t private_bytes, group_bytes;
     uint64_t kernel_object, arguments, reserved1, signal;
 };
 
-struct rp_hsa_signal { /* what the handle of a signal points to; more follows */
+struct rp_hsa_signal { /* the memory to which the handle of a signal points; more follows */
     int64_t kind, value;
     uint64_t mailbox;
     uint32_t event, reserved;

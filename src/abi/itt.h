@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The part of ITT (Instrumentation and Tracing Technology) that a collector implements. A program
- * with ITT loads the library named by INTEL_LIBITTNOTIFY64 at its first call. If that exports
- * __itt_api_version and no __itt_api_init, each function is looked up by its name, and those that
+ * with ITT loads the library named by INTEL_LIBITTNOTIFY64 at its first call. If it exports
+ * __itt_api_version but not __itt_api_init, each function is looked up by its name, and those that
  * are missing do nothing.
  */
 #include <stdint.h>

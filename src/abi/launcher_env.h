@@ -2,9 +2,9 @@
 #pragma once
 /*
  * Environment variables in which launchers give a process its rank: torchrun, Open MPI, PMIx, MPICH
- * and Intel MPI (PMI), MVAPICH, Slurm; and that in which a recorded process that learned its rank
- * while it ran passes it to those that it starts. The first one that is a number is used; inner
- * launchers come first (torchrun under srun, mpirun in a Slurm job).
+ * and Intel MPI (PMI), MVAPICH, Slurm; and the variable by which a recorded process that learned
+ * its rank while it ran passes it to processes that it starts. The first one that is a number is
+ * used; inner launchers come first (torchrun under srun, mpirun in a Slurm job).
  */
 #include <limits.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@
         "TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT", NULL \
     }
 
-/* The first of the variables that is a non-negative number, or -1. */
+/* Returns the first of the variables that is a non-negative number, or -1. */
 static inline int32_t rp_launcher_number(const char *const *names)
 {
     for (; *names; names++) {

@@ -18,7 +18,7 @@ enum rp_nccl_event {
     RP_NCCL_COLL_API = 512,
     RP_NCCL_P2P_API = 1024,
     RP_NCCL_KERNEL_LAUNCH = 2048,
-    RP_NCCL_CE_COLL = 4096 /* from version 6 on: a collective by copy engines */
+    RP_NCCL_CE_COLL = 4096 /* from version 6 on: a collective done by copy engines */
 };
 
 struct rp_nccl_coll_v1 {
@@ -124,7 +124,7 @@ struct rp_nccl_ce_coll {
     const char *datatype;
 };
 
-/* The type has one byte up to version 4, eight from 5 on; the offsets that follow are the same. */
+/* The type has one byte up to version 4 and eight from 5 on; the following offsets are the same. */
 struct rp_nccl_descr {
     uint64_t type;
     void *parent;

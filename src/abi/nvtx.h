@@ -75,7 +75,7 @@ enum rp_nvtx_payload_function {
 
 struct rp_nvtx_segment {
     size_t id, nslots;
-    intptr_t *slots; /* functions; 0: not known yet, 1: none */
+    intptr_t *slots; /* pointers to functions; 0 if not known yet, 1 if there are none */
 };
 
 struct rp_nvtx_extension {
@@ -86,4 +86,4 @@ struct rp_nvtx_extension {
     const void *info;
 };
 
-#define RP_NVTX_NO_LEVEL (-2) /* result of push and pop without a tool */
+#define RP_NVTX_NO_LEVEL (-2) /* the result of push and pop without a tool */

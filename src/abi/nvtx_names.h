@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Names that frameworks give their NVTX ranges, taken apart.
+ * Parses the names that frameworks give their NVTX ranges:
  *
  * PyTorch (emit_nvtx)   aten::mm, seq = 1, op_id = 15, sizes = [[4096, 512], [512, 1536]],
  *                       input_op_ids = [(9,0), (5,0)]
  * XLA (domain TSL)      Thunk:#name=jit(f)/jvp()/dot_general,hlo_op=custom-call.0#
  *                       XlaModule:#hlo_module=jit_f,program_id=2651#
  *
- * A name with op_id is different in each call: kept whole, every call would cost a new text. One
- * pass over the text for each key; names are some hundred bytes at most.
+ * A name with op_id is different in each call, so storing it unparsed would cost a new text for
+ * every call. Each key takes one pass over the text; names have some hundred bytes at most.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,22 +18,22 @@
 #include <string.h>
 
 struct rp_nvtx_text {
-    const char *at; /* not terminated; NULL: none */
+    const char *at; /* without a NUL; NULL if there is none */
     size_t n;
 };
 
 struct rp_nvtx_name {
     struct rp_nvtx_text name;
-    bool is_operator; /* else a range of the program */
-    int64_t sequence; /* PyTorch's, which forward and backward share; -1: none */
+    bool is_operator; /* otherwise it is a range of the program */
+    int64_t sequence; /* PyTorch's number, which forward and backward share; -1 if none */
     struct rp_nvtx_text sizes;
     struct rp_nvtx_text path; /* XLA: op_name of the instruction */
     struct rp_nvtx_text module;
-    int64_t program; /* XLA: its number; -1: none */
+    int64_t program; /* XLA's number of the program; -1 if none */
 };
 
-/* "aten::mm", but not "FSDP::pre_forward": namespaces of operators begin with a small letter, and
-   ranges of Python code with the name of a class. */
+/* Whether it is like "aten::mm", but not "FSDP::pre_forward": namespaces of operators begin with a
+   small letter, ranges of Python code with the name of a class. */
 static inline bool rp_nvtx_is_in_namespace(struct rp_nvtx_text t)
 {
     return t.n && !(t.at[0] >= 'A' && t.at[0] <= 'Z') && memmem(t.at, t.n, "::", 2);
@@ -48,7 +48,7 @@ static inline bool rp_nvtx_is_backward_node(struct rp_nvtx_text t)
            (t.n >= 9 && !memcmp(t.at + t.n - 9, "Backwards", 9));
 }
 
-/* The list of a key such as ", sizes = [...]": to the bracket that closes it. */
+/* Returns the list of a key such as ", sizes = [...]", up to the bracket that closes it. */
 static inline struct rp_nvtx_text rp_nvtx_list_after(const char *text, const char *key)
 {
     struct rp_nvtx_text list = {0};
@@ -100,8 +100,8 @@ static inline bool rp_nvtx_key_begins(const char *at)
     return false;
 }
 
-/* The value of a key in "#key=value,key=value#". It may contain commas and '=': it ends at the next
-   key or at the closing mark. */
+/* Returns the value of a key in "#key=value,key=value#". It may contain commas and '=', so it ends
+   at the next key or at the closing mark. */
 static inline struct rp_nvtx_text rp_nvtx_value_of(const char *list, const char *key)
 {
     const char *end = strrchr(list, '#'), *at = list, *p;

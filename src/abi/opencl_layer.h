@@ -24,14 +24,15 @@ enum {
     RP_CL_COMPLETE = 0
 };
 
-#define RP_CL_TABLE_MAX 256 /* entries; the largest known has 150 */
+#define RP_CL_TABLE_MAX 256 /* number of entries; the largest known table has 150 */
 
 typedef void rp_cl_event_callback(void *event, int32_t status, void *user);
 typedef void rp_cl_svm_free(void *queue, uint32_t n, void **at, void *user);
 
 #define RP_CL_TAIL uint32_t nwaits, void *const *waits, void **event
 
-/* FUNCTION(name without "cl", table index, result, parameters): functions that are only called. */
+/* FUNCTION(name without "cl", table index, result, parameters): functions that are called, but not
+   intercepted. */
 #define RP_CL_QUERIES(FUNCTION)                                                                \
     FUNCTION(GetDeviceInfo, 3, int32_t, (void *, uint32_t, size_t, void *, size_t *))          \
     FUNCTION(GetCommandQueueInfo, 12, int32_t, (void *, uint32_t, size_t, void *, size_t *))   \
@@ -143,7 +144,8 @@ typedef void rp_cl_svm_free(void *queue, uint32_t n, void **at, void *user);
             (queue, function, args, size, n, objects, places, nwaits, waits, ev))                  \
     COMMAND(EnqueueMarker, 62, SYNC, 0, (void *queue, void **event), (queue, ev))
 
-/* CALL(name, index, result, parameters, arguments): only their host time is recorded. */
+/* CALL(name, index, result, parameters, arguments): functions of which only the host time is
+   recorded. */
 #define RP_CL_CALLS(CALL)                                                                   \
     CALL(WaitForEvents, 41, int32_t, (uint32_t n, void *const *events), (n, events))        \
     CALL(Flush, 46, int32_t, (void *queue), (queue))                                        \
@@ -156,7 +158,8 @@ typedef void rp_cl_svm_free(void *queue, uint32_t n, void **at, void *user);
           void (*done)(void *, void *), void *user),                                        \
          (program, n, devices, options, done, user))
 
-/* OWN(name, index, result, parameters, arguments): each has a function of its own. */
+/* OWN(name, index, result, parameters, arguments): functions that each need a wrapper of their
+   own. */
 #define RP_CL_OWN(OWN)                                                                             \
     OWN(CreateCommandQueue, 9, void *,                                                             \
         (void *context, void *device, uint64_t properties, int32_t *code),                         \

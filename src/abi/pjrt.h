@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RP_PJRT_WORDS 64 /* of an argument struct; the longest known has 25 */
+#define RP_PJRT_WORDS 64 /* words of an argument struct; the longest known has 25 */
 
 typedef const uint64_t *rp_pjrt_entry_fn(void);
 typedef void *rp_pjrt_fn(uint64_t *args);
@@ -67,8 +67,8 @@ enum rp_pjrt_function {
 
 /* Words of the arguments; "out" is set by the plugin. */
 enum {
-    RP_PJRT_ARG = 2,    /* the first of every function: error, event, client, buffer ... */
-    RP_PJRT_RESULT = 3, /* out, of functions that query one property of their argument */
+    RP_PJRT_ARG = 2,    /* the first argument of every function: error, event, client, buffer ... */
+    RP_PJRT_RESULT = 3, /* set by functions that query one property of their argument */
     RP_PJRT_RESULT_SIZE = 4,
 
     RP_PJRT_CREATE_OPTIONS = 2,
@@ -89,17 +89,19 @@ enum {
     RP_PJRT_FROM_HOST_TYPE = 4,
     RP_PJRT_FROM_HOST_DIMS = 5,
     RP_PJRT_FROM_HOST_NDIMS = 6,
-    RP_PJRT_FROM_HOST_SEMANTICS = 9, /* 1: the data stays until the event says it is read */
+    RP_PJRT_FROM_HOST_SEMANTICS =
+        9, /* 1: the data must stay until the event tells that it was read */
     RP_PJRT_FROM_HOST_DEVICE = 10,
     RP_PJRT_FROM_HOST_DONE = 13,   /* out: event */
     RP_PJRT_FROM_HOST_BUFFER = 14, /* out */
 
     RP_PJRT_EXECUTE_OPTIONS = 3,
-    RP_PJRT_EXECUTE_ARGUMENTS = 4, /* a list of buffers a device */
+    RP_PJRT_EXECUTE_ARGUMENTS = 4, /* a list of buffers per device */
     RP_PJRT_EXECUTE_NDEVICES = 5,
     RP_PJRT_EXECUTE_NARGUMENTS = 6,
-    RP_PJRT_EXECUTE_OUTPUTS = 7, /* lists of the caller, filled */
-    RP_PJRT_EXECUTE_EVENTS = 8,  /* list of the caller, filled: complete on its device */
+    RP_PJRT_EXECUTE_OUTPUTS = 7, /* lists of the caller, which are filled */
+    RP_PJRT_EXECUTE_EVENTS =
+        8, /* a list of the caller, which is filled: the execution is complete on its device */
 
     RP_PJRT_OPTIONS_LAUNCH = 6,
     RP_PJRT_OPTIONS_KEPT = 7, /* indices of arguments that must not be donated */
@@ -110,10 +112,10 @@ enum {
 
     RP_PJRT_TO_HOST_LAYOUT = 3,
     RP_PJRT_TO_HOST_DATA = 4,
-    RP_PJRT_TO_HOST_SIZE = 5,  /* where data is NULL: out */
+    RP_PJRT_TO_HOST_SIZE = 5,  /* set if data is NULL */
     RP_PJRT_TO_HOST_EVENT = 6, /* out */
 
-    RP_PJRT_LAYOUT_TILED = 2, /* a struct inside: its own size first */
+    RP_PJRT_LAYOUT_TILED = 2, /* a nested struct, which begins with its own size */
     RP_PJRT_LAYOUT_MINOR_TO_MAJOR = 4,
     RP_PJRT_LAYOUT_NMINOR_TO_MAJOR = 5,
     RP_PJRT_LAYOUT_TYPE = 9, /* 0: tiled */
@@ -130,7 +132,8 @@ enum {
     RP_PJRT_OPTION_NAME_SIZE = 3,
     RP_PJRT_OPTION_TYPE = 4,
     RP_PJRT_OPTION_VALUE = 5,
-    RP_PJRT_OPTION_VALUE_SIZE = 6, /* elements of a list, bytes of a text, 1 */
+    RP_PJRT_OPTION_VALUE_SIZE =
+        6, /* number of elements of a list or bytes of a text; otherwise 1 */
     RP_PJRT_OPTION_WORDS = 7
 };
 enum rp_pjrt_option_type {
@@ -171,7 +174,7 @@ enum {
     RP_PJRT_PROFILER_OPTIONS = 1,
     RP_PJRT_PROFILER_OPTIONS_SIZE = 2,
     RP_PJRT_PROFILER_CREATED = 3, /* out */
-    RP_PJRT_PROFILER_BUFFER = 2,  /* NULL: asks for the size */
+    RP_PJRT_PROFILER_BUFFER = 2,  /* NULL to ask for the size */
     RP_PJRT_PROFILER_BUFFER_SIZE = 3
 };
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes and their deallocator, which may be NULL. */
+/* Bytes with their deallocator, which may be NULL. */
 struct rp_tf_buffer {
     const void *data;
     size_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of a trace as a file of Arrow, as `query` writes the table of a run. */
+/* Writes a table of a trace as an Arrow file, like `query` for the table of a run. */
 #include "convert/derived.h"
 #include "tables/ipc.h"
 

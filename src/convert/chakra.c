@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chakra execution traces, for ASTRA-sim and Chakra's own tools: the step graph of a rank as nodes
- * with their dependencies, a length and a message each, GlobalMetadata first.
+ * Writes Chakra execution traces for ASTRA-sim and Chakra's own tools: the step graph of a rank as
+ * nodes with their dependencies and lengths. Each node is a message, after GlobalMetadata.
  *
  *     thread   [op][launch]      COMP_NODE, is_cpu_op     stream   [kernel]      COMP_NODE
  *     stream   [copy to device]  MEM_LOAD_NODE                     [all-reduce]  COMM_COLL_NODE
  *
  * A node of Chakra begins when the nodes it depends on have ended; an edge of the step graph may
  * count from the start of its predecessor. Such an edge becomes one from the end of the predecessor
- * or from what that waited for, whichever is nearer to the recorded start. What a node waits for is
- * in data_deps, because simulators follow no others; ctrl_deps repeats what is control flow: the
- * order of a thread, launches, hand-offs. Nodes come after those they depend on.
+ * or from what that waited for, whichever is nearer to the recorded start. All dependencies are in
+ * data_deps, because simulators follow no others; ctrl_deps repeats control flow: the order of a
+ * thread, launches, hand-offs. Nodes come after those on which they depend.
  */
 #include "abi/proto/chakra.h"
 #include "base/copies.h"
@@ -41,7 +41,7 @@ struct chakra_writer {
     struct rp_op_costs costs;
     struct rp_cost_calls calls;
     struct rp_arg_key bytes;
-    struct rp_map item_of;   /* event -> item of the work */
+    struct rp_map item_of;   /* from event to item of the work */
     RP_VEC(uint32_t) follow; /* nodes in whose place their predecessors are dependencies */
     RP_VEC(uint32_t) deps, control;
     struct rp_emit e;
@@ -86,7 +86,7 @@ static void put_text(struct chakra_writer *c, uint32_t list, const char *name, c
 
 static void put_size(struct chakra_writer *c, const char *name, uint32_t type, double value)
 {
-    if (value >= 0 && value < 9e18) /* false for what is not known, NAN */
+    if (value >= 0 && value < 9e18) /* false if the value is not known, NAN */
         put_number(c, RP_CHAKRA_NODE_ATTR, name, type, (uint64_t)llround(value));
 }
 
@@ -124,7 +124,8 @@ static enum rp_code add_dep(struct chakra_writer *c, const struct rp_sg_edge *ed
                                                      : rp_vec_push(&c->deps, edge->from, c->err);
 }
 
-/* What a node waits for. The arrival at a collective is no node: what it waits for counts. */
+/* Finds the dependencies of a node. The arrival at a collective is not a node, so its dependencies
+   count. */
 static enum rp_code find_deps(struct chakra_writer *c, uint32_t node)
 {
     c->deps.n = c->control.n = c->follow.n = 0;
@@ -160,7 +161,7 @@ static void put_ids(struct chakra_writer *c, uint32_t field, const uint32_t *ids
 
 /* ------------------------------------------------------------------ nodes */
 
-/* Chakra's number of a kind, or NO_KIND. */
+/* Returns Chakra's number of a kind, or NO_KIND. */
 static uint64_t comm_type(uint8_t kind)
 {
     static const uint8_t types[RP_COLL_KINDS] = {
@@ -195,7 +196,7 @@ static void put_collective(struct chakra_writer *c, const struct rp_collective *
     if (size >= 0)
         put_number(c, RP_CHAKRA_NODE_ATTR, "comm_size", RP_CHAKRA_ATTR_INT64_VAL, (uint64_t)size);
     if (coll->group) {
-        /* Simulators want the names of groups to be numbers, "0" for all ranks. */
+        /* Simulators require numbers as names of groups, "0" for all ranks. */
         bool is_number = *coll->group && strlen(coll->group) < 8 &&
                          !coll->group[strspn(coll->group, "0123456789")];
         bool of_all = coll->group_size <= 0 || coll->group_size == c->t->world_size;
@@ -209,7 +210,8 @@ static void put_collective(struct chakra_writer *c, const struct rp_collective *
     }
 }
 
-/* Operations and bytes of device work. Of the kernels of one operator the longest has them. */
+/* Writes operations and bytes of device work. Of the kernels of one operator, the longest one gets
+   them. */
 static void put_cost(struct chakra_writer *c, const struct rp_sg_node *node)
 {
     uint32_t item = rp_map_get(&c->item_of, node->event);
@@ -249,7 +251,7 @@ static enum rp_code put_node(struct chakra_writer *c, uint32_t i)
     put_ids(c, RP_CHAKRA_NODE_DATA_DEPS, c->deps.at, c->deps.n);
     rp_proto_put_varint(&c->w, RP_CHAKRA_NODE_START_TIME_MICROS, micros(start_ns));
     rp_proto_put_varint(&c->w, RP_CHAKRA_NODE_DURATION_MICROS, micros(node->dur_ns));
-    /* transfers of the host (gloo) are none of its computations either */
+    /* transfers of the host (gloo) are not computations of the host either */
     put_number(c, RP_CHAKRA_NODE_ATTR, "is_cpu_op", RP_CHAKRA_ATTR_BOOL_VAL,
                !rp_sg_on_device(&c->g, i) && type < COMM_SEND);
     put_number(c, RP_CHAKRA_NODE_ATTR, "start_ns", RP_CHAKRA_ATTR_UINT64_VAL, (uint64_t)start_ns);

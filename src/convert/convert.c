@@ -41,12 +41,12 @@ struct convert {
     const char *output;     /* as it was given */
     const struct rp_dataset *dataset;
     bool folder;             /* the output is one */
-    struct rp_written *rows; /* one per source; input is set once the output is written */
+    struct rp_written *rows; /* one row per source; input is set when the output is written */
     pthread_mutex_t lock;    /* for the next three */
     struct rp_arena *arena;
     RP_VEC(struct rp_written) more; /* of merged traces */
     RP_VEC(int32_t) numbers;        /* of ranks that have a file of their own */
-    _Atomic uint64_t samples;       /* that the format has no place for */
+    _Atomic uint64_t samples;       /* samples that the format cannot hold */
 };
 
 static const struct rp_field written_fields[] = {
@@ -66,7 +66,8 @@ static const struct rp_field convert_fields[] = {
 static const struct rp_type convert_type = {"convert", sizeof(struct convert_root), convert_fields,
                                             "written"};
 
-/* The name of an input without its folders and endings: "run.tar!a/rank0.json.gz" is "rank0". */
+/* Returns the name of an input without folders and endings: "run.tar!a/rank0.json.gz" becomes
+   "rank0". */
 static void input_stem(const char *name, char *out, size_t cap)
 {
     static const char *const endings[] = {".gz",  ".zst",    ".xz",      ".json", ".rpt",
@@ -81,7 +82,7 @@ static void input_stem(const char *name, char *out, size_t cap)
 
         if (len > n && !memcmp(begin + len - n, endings[i], n)) {
             len -= n;
-            i = SIZE_MAX; /* start again: "json.gz" are two endings */
+            i = SIZE_MAX; /* starts again, because "json.gz" is two endings */
         }
     }
     snprintf(out, cap, "%.*s", (int)len, begin);
@@ -96,7 +97,7 @@ static bool name_taken(const struct rp_written *rows, size_t n, const char *path
     return false;
 }
 
-/* Inputs with the same name get their number added. */
+/* Inputs with the same name get their number appended. */
 static const char *name_in_folder(const struct convert *convert, const char *folder, size_t i,
                                   const char *input, struct rp_arena *arena)
 {
@@ -133,7 +134,7 @@ enum rp_code rp_convert_folder(const char *path, size_t n, struct rp_err *err)
                : RP_OK;
 }
 
-/* Fills the row of an output that was written; rows without an input are still to be written. */
+/* Fills the row of an output that was written; rows without an input have not been written. */
 static void convert_note(const struct convert *convert, struct rp_written *row, const char *input,
                          int64_t events)
 {
@@ -154,8 +155,8 @@ static uint32_t samples_left_out(const struct rp_writer *writer, const struct rp
                                                  : t->samples.n;
 }
 
-/* Simulators find the file of a rank by its number: "FOLDER/rank.3.et". The name that was planned
-   stays where two files have the same number. */
+/* Simulators find the file of a rank by its number: "FOLDER/rank.3.et". If two files have the same
+   number, the planned name stays. */
 static enum rp_code number_output(struct convert *convert, int32_t number, struct rp_written *row,
                                   struct rp_err *err)
 {
@@ -177,7 +178,7 @@ static enum rp_code number_output(struct convert *convert, int32_t number, struc
     return code;
 }
 
-/* Writes a rank, or the part of it that is asked for. */
+/* Writes a rank, or the requested part of it. */
 static enum rp_code write_rank(struct convert *convert, const struct rp_loaded *loaded,
                                const struct rp_trace *trace, int32_t number, struct rp_written *row,
                                struct rp_err *err)
@@ -221,8 +222,8 @@ static enum rp_code convert_rank(struct convert *convert, const struct rp_loaded
     if (!single) {
         to = &row;
 
-        /* The row of a rank of a merged trace, of which several are written: its file has its
-           number. */
+        /* The row is one of several for the ranks of a merged trace, whose files have their
+           numbers. */
         const char *planned = convert->rows[loaded->index].output;
         const char *ending = convert->writer->endings[0];
         pthread_mutex_lock(&convert->lock);
@@ -238,7 +239,7 @@ static enum rp_code convert_rank(struct convert *convert, const struct rp_loaded
     return code == RP_OK && !single ? add_row(convert, &row, err) : code;
 }
 
-/* Parts of a merged trace: of each rank that is wanted. */
+/* Writes the requested part of each wanted rank of a merged trace. */
 static enum rp_code convert_merged(struct convert *convert, const struct rp_loaded *loaded,
                                    const struct rp_merged *merged, struct rp_err *err)
 {
@@ -271,8 +272,7 @@ static enum rp_code convert_merged(struct convert *convert, const struct rp_load
     return RP_OK;
 }
 
-/* The number of a rank, as far as its file and its name tell it; else its place among the inputs.
- */
+/* Returns the number of a rank from its file or name, otherwise its place among the inputs. */
 static int32_t number_of(const struct rp_loaded *loaded)
 {
     int32_t number = loaded->trace->rank;
@@ -299,7 +299,7 @@ static enum rp_code convert_trace(void *user, const struct rp_loaded *loaded, st
     return RP_OK;
 }
 
-/* The program for inputs of the shapes that are given. */
+/* Makes the program for inputs of the given shapes. */
 static enum rp_code refine_program(const struct convert *convert, const struct rp_program *program,
                                    struct rp_program **out, struct rp_err *err)
 {
@@ -357,7 +357,7 @@ static enum rp_code convert_all(struct convert *convert, struct rp_ctx *ctx,
     else
         RP_TRY(rp_each_trace(ctx, convert->dataset, convert_trace, convert, err));
 
-    /* Nothing is lost without a word. */
+    /* Everything that is lost is reported. */
     bool timed = convert->writer->samples == RP_SAMPLES_TIMED;
     char text[300];
     if (convert->samples && convert->dataset->trust) {
@@ -370,7 +370,7 @@ static enum rp_code convert_all(struct convert *convert, struct rp_ctx *ctx,
                              (int64_t)convert->samples, text, err));
     }
 
-    /* Leaves the rows that were written; their texts get copies that outlive the dataset. */
+    /* Keeps only rows that were written; their texts get copies that outlive the dataset. */
     size_t n = rp_dataset_count(convert->dataset);
     out->written = RP_ARENA_NEW(&result->arena, struct rp_written, n + convert->more.n + 1);
     rp_sort(convert->more.at, convert->more.n, sizeof *convert->more.at, by_name);
@@ -413,7 +413,7 @@ enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *datas
         RP_TRY(rp_trace_cut_init(&convert.cut, settings, err));
     }
 
-    /* Determines the names of all outputs before anything is read: errors come at once. */
+    /* Determines the names of all outputs before anything is read, so that errors come at once. */
     size_t n = rp_dataset_count(dataset);
     bool folder = n > 1 || is_folder(output);
     convert.folder = folder;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Writing traces, for the questions of this room. */
+/* Writes traces for the questions of this room. */
 #include "dataset/load_program.h"
 #include "dataset/question.h"
 #include "io/output.h"
@@ -18,7 +18,7 @@
 
 struct rp_written {
     const char *input, *output, *format;
-    int64_t events, output_bytes; /* absent: written to standard output */
+    int64_t events, output_bytes; /* absent if written to standard output */
 };
 extern const struct rp_type rp_written_type;
 
@@ -29,17 +29,18 @@ struct rp_written_list {
 
 struct rp_scrub;
 
-/* Makes the folder for the outputs of n inputs, unless it is there. */
+/* Makes the folder for the outputs of n inputs, unless it already exists. */
 enum rp_code rp_convert_folder(const char *path, size_t n, struct rp_err *err);
 
-/* Writes all inputs as the settings `output` and `to` say; the list is in the arena of the result.
-   scrub: removes secrets before, or NULL. */
+/* Writes all inputs as the settings `output` and `to` tell; the list is in the arena of the result.
+   scrub first removes secrets, or is NULL. */
 enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                               const struct rp_settings *settings, struct rp_scrub *scrub,
                               struct rp_result *result, struct rp_written_list *out,
                               struct rp_err *err);
 
-/* A copy of a trace, or of a rank of it, without secrets (scrub.c). Of any thread. */
+/* Makes a copy of a trace, or of a rank of it, without secrets (scrub.c). May be called from any
+   thread. */
 enum rp_code rp_scrub_make(struct rp_scrub *scrub, const struct rp_loaded *loaded,
                            const struct rp_trace *t, struct rp_trace **out, struct rp_err *err);
 

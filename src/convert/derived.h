@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Output formats that hold what is derived from a trace, not the trace: tables, and the graph of
-   what waits for what. They write one rank. Inside src/convert only. */
+/* Output formats with data derived from a trace instead of the trace: tables, and the graph of
+   dependencies. They write one rank. Only for src/convert. */
 #include "formats/write/writers.h"
 
 extern const struct rp_writer rp_writer_arrow, rp_writer_chakra;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `scrub`: writes traces without what should not be shared (trace/secrets.h). Every text of a trace
+ * `scrub` writes traces without secrets (trace/secrets.h). Every text of a trace
  * is cleaned once; times, numbers, ids and the structure stay, so answers stay. With --names, names
- * become hashes, which are the same in all files; names that everybody knows (calls of runtimes,
- * kernels of collectives, copies) stay, because what an event is follows from them.
+ * become hashes, which are the same in all files; well-known names (calls of runtimes, kernels of
+ * collectives, copies) stay, because they tell what an event is.
  */
 #include "convert/scrub.h"
 #include "base/decides.h"
@@ -187,14 +187,15 @@ struct cleaning {
     struct rp_scrub_file file;
     const struct rp_trace *t;
     bool merged;
-    uint8_t *known; /* by string: a name that stays */
+    uint8_t *known; /* by string: whether it is a name that stays */
     struct rp_secret_words words;
-    struct rp_map done; /* use, key and text -> the text in the builder */
-    struct rp_map ids;  /* ids of processes and threads without their secrets -> how many */
+    struct rp_map done; /* from use, key and text to the text in the builder */
+    struct rp_map
+        ids; /* from ids of processes and threads without their secrets to how many there are */
     struct rp_emit clean;
 };
 
-/* Values from which the kind of a thread, a device or a collective follows. */
+/* Whether the value tells the kind of a thread, a device or a collective. */
 static bool is_known_value(const char *key, const char *text)
 {
     static const char *const keys[] = {"Input type", "Output type", "Collective name", "dtype",
@@ -212,7 +213,7 @@ static bool is_known_value(const char *key, const char *text)
     return false;
 }
 
-/* Whether --names makes a hash of it. Labels of ranks divide a merged trace: they stay. */
+/* Whether --names replaces it by a hash. Labels of ranks divide a merged trace, so they stay. */
 static bool is_hashed(const struct cleaning *c, enum rp_text_use use, const char *key, rp_str s)
 {
     if (!c->file.scrub->names || !rp_trace_str_len(c->t, s))
@@ -245,7 +246,7 @@ static void clean_text(struct cleaning *c, enum rp_text_use use, const char *key
     }
 }
 
-/* Workers that differ by an address or a number stay different: "<address>", "<address> 2". */
+/* Workers that differ by an address or a number remain different: "<address>", "<address> 2". */
 static enum rp_code keep_apart(struct cleaning *c, rp_str s, struct rp_err *err)
 {
     size_t n = rp_emit_length(&c->clean);
@@ -263,7 +264,7 @@ static enum rp_code keep_apart(struct cleaning *c, rp_str s, struct rp_err *err)
     return rp_map_put(&c->ids, hash, before + 1, err);
 }
 
-/* The first event with the text; RP_NONE: it is elsewhere. */
+/* Returns the first event with the text; RP_NONE if it is elsewhere. */
 static rp_event event_of(const struct rp_trace *t, enum rp_text_use use, rp_str key, rp_str s)
 {
     for (rp_event e = 0; e < t->ev.n; e++) {
@@ -343,7 +344,7 @@ static enum rp_code scrub_text(void *user, struct rp_builder *b, enum rp_text_us
 
 /* ------------------------------------------------------------------ one trace */
 
-/* Each pair of key and value once. */
+/* Visits each pair of key and value once. */
 static enum rp_code learn_args(struct cleaning *c, rp_event e, struct rp_err *err)
 {
     const struct rp_trace *t = c->t;
@@ -364,7 +365,7 @@ static enum rp_code learn_args(struct cleaning *c, rp_event e, struct rp_err *er
     return RP_OK;
 }
 
-/* Names of known interfaces stay; so does everything that makes an event what it is. */
+/* Names of known interfaces stay, and so does everything that tells what an event is. */
 static bool is_known_kind(uint8_t kind)
 {
     return kind == RP_KIND_RUNTIME || kind == RP_KIND_MEMCPY || kind == RP_KIND_MEMSET ||
@@ -381,7 +382,7 @@ static enum rp_code copy_clean(struct cleaning *c, const struct rp_limits *limit
                                    .nameless = true};
     RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
 
-    /* Hosts and users that any text names, and the names that stay. */
+    /* Collects hosts and users that any text names, and the names that stay. */
     const struct rp_trace *t = c->t;
     for (uint32_t i = 0; i < t->nmeta; i++)
         RP_TRY(rp_secrets_learn(&c->words, rp_trace_str(t, t->meta[i].key),
@@ -398,7 +399,7 @@ static enum rp_code copy_clean(struct cleaning *c, const struct rp_limits *limit
     }
     rp_map_release(&c->done);
     rp_map_init(&c->done);
-    /* what marks the steps has another name then */
+    /* the marks of steps then have another name */
     if (c->file.scrub->names && !c->merged && c->t->nsteps) {
         how.cut = rp_cut_describe(c->t, &record, &arena, err);
         RP_TRY(rp_err_need(how.cut, err, "removing secrets"));
@@ -559,8 +560,8 @@ static bool is_log(const struct rp_dataset *dataset, size_t i)
     return is;
 }
 
-/* The name of the log in the folder, uncompressed: it says the rank. In several folders there may
-   be one of the same name. */
+/* Returns the name of the log in its folder, uncompressed, which tells the rank. Several folders
+   may have logs of the same name. */
 static const char *log_in_folder(const struct rp_dataset *dataset, size_t i, const char *folder,
                                  struct rp_arena *arena)
 {
@@ -576,7 +577,7 @@ static const char *log_in_folder(const struct rp_dataset *dataset, size_t i, con
                  : rp_arena_textf(arena, "%s/%.*s.log", folder, n, name);
 }
 
-/* to NULL: it is only checked. */
+/* If `to` is NULL, the log is only checked. */
 static enum rp_code scrub_log(const struct rp_dataset *dataset, size_t i, const char *output,
                               struct rp_scrub *scrub, struct rp_err *err)
 {
@@ -599,7 +600,7 @@ static enum rp_code scrub_log(const struct rp_dataset *dataset, size_t i, const 
     return code;
 }
 
-/* A log becomes a file, a folder of them a folder. */
+/* A log becomes a file, and a folder of logs a folder. */
 static enum rp_code scrub_logs(const struct rp_dataset *dataset, const struct rp_settings *settings,
                                struct rp_scrub *scrub, struct rp_result *result, struct rp_err *err)
 {
@@ -621,7 +622,7 @@ static enum rp_code scrub_logs(const struct rp_dataset *dataset, const struct rp
     return scrub->check ? list_left(scrub, result, err) : list_removed(scrub, result, err);
 }
 
-/* Whether there are logs and nothing else that can be read: beside traces they are left out. */
+/* Whether logs are the only readable inputs: beside traces they are left out. */
 static bool are_logs(const struct rp_dataset *dataset)
 {
     size_t n = rp_dataset_count(dataset), logs = 0;

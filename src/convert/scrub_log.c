@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `scrub` of logs of torch.compile: each record and each payload is cleaned as a text of a trace
- * is, lines of the program that they quote are removed, and checksums are those of what is left, so
- * that the log is read as before. What the compiler made of the program stays: graphs, kernels,
- * guards.
+ * `scrub` for logs of torch.compile: each record and each payload is cleaned like a text of a
+ * trace, quoted lines of the program are removed, and checksums are updated, so that the log is
+ * read as before. The output of the compiler stays: graphs, kernels, guards.
  */
 #include "base/md5.h"
 #include "convert/scrub.h"
@@ -16,15 +15,15 @@
 
 struct log_scrub {
     struct rp_secret_words words;
-    struct rp_emit text, out; /* cleaned; text: of the payload */
+    struct rp_emit text, out; /* cleaned; text is that of the payload */
     struct rp_out *to;        /* NULL: only count */
     struct rp_scrub_file *file;
-    struct rp_snip record; /* whose payload is collected; n 0: none */
-    char *payload;         /* with room for the whole log */
+    struct rp_snip record; /* the record whose payload is collected; n is 0 if there is none */
+    char *payload;         /* has room for the whole log */
     size_t payload_n;
 };
 
-/* The next folder that says that a file is of a library; n 0: none. */
+/* Finds the next folder that identifies a file of a library; n is 0 if there is none. */
 static struct rp_snip find_library(struct rp_snip s)
 {
     static const char folder[] = "-packages/"; /* of site and dist */
@@ -36,7 +35,8 @@ static struct rp_snip find_library(struct rp_snip s)
                             sizeof folder - 1 + (at - s.at > 5 ? 5 : 0)};
 }
 
-/* An escaped quote or end of line, of JSON in JSON, before `end`; n 0: none. */
+/* Finds before `end` an escaped quote or end of line, from JSON in JSON; n is 0 if there is
+   none. */
 static struct rp_snip find_escape(const char *from, const char *end)
 {
     for (const char *at = from, *next; (at = memchr(at, '\\', (size_t)(end - at))); at = next) {
@@ -48,7 +48,7 @@ static struct rp_snip find_escape(const char *from, const char *end)
     return (struct rp_snip){end, 0};
 }
 
-/* Whether a text has a path of Windows, "C:\\\\Users": a letter alone before the colon. */
+/* Whether a text has a path of Windows, "C:\\\\Users": a single letter before the colon. */
 static bool has_drive(struct rp_snip s)
 {
     const char *end = s.at + s.n;
@@ -59,7 +59,8 @@ static bool has_drive(struct rp_snip s)
     return false;
 }
 
-/* Escapes would be paths of Windows, and are kept, unless there are such. */
+/* Escapes would look like paths of Windows, so they are protected unless the text has such
+   paths. */
 static void clean_part(struct log_scrub *l, struct rp_snip s, struct rp_emit *to)
 {
     bool windows = has_drive(s);
@@ -79,7 +80,7 @@ static void clean_part(struct log_scrub *l, struct rp_snip s, struct rp_emit *to
     }
 }
 
-/* Cleans a text, and what it quotes of the program between `begin` and the byte `end`. */
+/* Cleans a text, with its quotes of the program between `begin` and the byte `end`. */
 static void clean(struct log_scrub *l, struct rp_snip s, const char *begin, char end,
                   struct rp_emit *to)
 {
@@ -116,7 +117,7 @@ static void put_lines(struct log_scrub *l)
     }
 }
 
-/* Cleans a record, with the checksum of what is left of its payload; md5 NULL: it has none. */
+/* Cleans a record and sets the checksum of its cleaned payload; md5 is NULL if it has none. */
 static void clean_record(struct log_scrub *l, const char *md5)
 {
     static const char key[] = "\"has_payload\": \"", loc[] = "\"loc\": \"";

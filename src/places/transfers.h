@@ -8,7 +8,7 @@
 #include "places/rerun.h"
 
 struct rp_place_transfer { /* of a slot */
-    uint32_t nhosts;       /* of its members; 0: not known */
+    uint32_t nhosts;       /* number of hosts of its members; 0 if not known */
     uint32_t *hosts;       /* ascending */
     uint32_t step;         /* of its first member */
 };
@@ -20,28 +20,29 @@ struct rp_place_pair {
 struct rp_place_transfers {
     struct rp_place_transfer *at; /* by slot of the rerun */
     size_t npairs;
-    struct rp_place_pair *pairs; /* of hosts that transfers are between, two at a time */
+    struct rp_place_pair *pairs; /* pairs of hosts between which there are transfers */
 };
 
 /* A transfer among those of its class and group. */
 struct rp_place_sample {
     uint64_t cls, group;
     double dur_ns;
-    double cut_ns; /* filled: what of it is abnormal */
+    double cut_ns; /* set here: the abnormal part of its time */
     uint32_t at;   /* the caller's */
 };
 /* Sorts them. */
 enum rp_code rp_place_samples_judge(struct rp_place_sample *list, size_t n, struct rp_err *err);
 uint64_t rp_place_sample_class(const struct rp_collective *c, uint32_t members, bool between);
 
-/* Fills cut_ns of the slots. host_of: by rank, RP_NONE: not known. Allocates in the arena. */
+/* Fills cut_ns of the slots. host_of is by rank, with RP_NONE if not known. Allocates in the
+   arena. */
 enum rp_code rp_place_transfers_judge(struct rp_place_transfers *out, struct rp_rerun *rerun,
                                       const struct rp_rendezvous_list *rendezvous,
                                       const uint32_t *host_of, struct rp_arena *arena,
                                       struct rp_err *err);
 
-/* The same for ranks that should do as much: they are at the same stage of their pipelines, and
-   take part in collectives of the same kinds, sizes and numbers of ranks. */
+/* Returns the same value for ranks that should do equally much: they are at the same stage of their
+   pipelines, and take part in collectives of the same kinds, sizes and numbers of ranks. */
 uint64_t rp_place_role(const struct rp_collectives *list, const struct rp_pipe_stage *stages,
                        size_t rank);
 
