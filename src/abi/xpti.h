@@ -14,7 +14,7 @@ enum rp_xpti_point {
     RP_XPTI_TASK_END = 11,
     RP_XPTI_WAIT_BEGIN = 22,
     RP_XPTI_WAIT_END = 23,
-    RP_XPTI_CALL_BEGIN = 28, /* of a function, with its arguments */
+    RP_XPTI_CALL_BEGIN = 28, /* the call of a function, with its arguments */
     RP_XPTI_CALL_END = 29,
     RP_XPTI_ALLOC_BEGIN = 32,
     RP_XPTI_ALLOC_END = 33,

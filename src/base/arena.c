@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks double from 4 KiB to 1 MiB; a larger object gets a chunk of its own, and small ones go on
-   filling the chunk before it. */
+/* Chunks double from 4 KiB to 1 MiB; a larger object gets a chunk of its own, and small objects
+   continue to fill the chunk before it. */
 #include "base/arena.h"
 
 #include "base/vec.h"
@@ -104,7 +104,8 @@ static char *aligned(char *at, size_t align)
     return at + (-(uintptr_t)at & (align - 1));
 }
 
-/* An object with a chunk of its own, behind the one that is being filled; NULL: no memory. */
+/* Allocates a chunk for a single object, behind the chunk that is being filled; returns NULL if
+   memory runs out. */
 static char *alloc_alone(struct rp_arena *arena, size_t need, size_t align)
 {
     struct rp_arena_chunk *chunk = new_chunk(arena, need);
@@ -123,7 +124,7 @@ static int fits(const struct rp_arena *arena, size_t size, size_t align)
                                 size + REDZONE + (-(uintptr_t)arena->at & (align - 1));
 }
 
-/* NULL: no memory. */
+/* Returns NULL if memory runs out. */
 static char *find_room(struct rp_arena *arena, size_t size, size_t align)
 {
     size_t need = sizeof(struct rp_arena_chunk) + size + REDZONE + 64;
@@ -260,7 +261,7 @@ void rp_arena_adopt(struct rp_arena *to, struct rp_arena *from)
         column = &(*column)->next;
     *column = to->columns;
     to->columns = from->columns;
-    if (to->chunks) { /* after its first chunk, which is being filled */
+    if (to->chunks) { /* after its first chunk, which is still being filled */
         *chunk = to->chunks->next;
         to->chunks->next = from->chunks;
     } else {

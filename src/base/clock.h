@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds of the monotonic clock. */
+/* Returns nanoseconds of the monotonic clock. */
 static inline int64_t rp_clock_ns(void)
 {
     struct timespec t;

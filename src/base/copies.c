@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one list of words for the direction of a copy; letters are compared without case. */
+/* The list of words for the direction of a copy; letters are compared without case. */
 #include "base/copies.h"
 
 #include <stddef.h>

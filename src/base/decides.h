@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Numbers with an owner. A number that can change what a command says is declared once, in the file
- * that uses it, by its name and value and by one of these on the next line:
+ * Gives numbers an owner. A number that can change the output of a command is declared once, in the
+ * file that uses it, by its name and value and by one of these on the next line:
  *
  *     #define THIN_SHARE 0.05
  *     RP_DECISION(THIN_SHARE, "of the span",
  *                 "where thin kernels take less, the gain is below the noise (bench/judge.py)",
  *                 "explain/thin_kernels_have_an_edge");
  *
- *   RP_DECISION  somebody chose it. Why: a measurement with its place in bench/, or what follows
- *                from the definition. The test fails when the number moves by 20 % up or down.
+ *   RP_DECISION  somebody chose it. Why: a measurement with its place in bench/, or a consequence
+ *                of the definition. The test fails when the number moves by 20 % up or down.
  *   RP_FACT      a property of a format, a device or other software. Why: where it is written.
- *   RP_LIMIT     bounds time, memory or what is shown, and changes no verdict. Why: what happens
+ *   RP_LIMIT     bounds time, memory or output, and changes no verdict. Why: what happens
  *                beyond it (the input is refused, the answer says that it was cut, …).
  *
  * Before another decision is added: can the trace say it (its own noise, a median, its resolution),

@@ -33,8 +33,8 @@ static const uint64_t power10[19] = {1,
 struct digits {
     unsigned char d[MAX_DIGITS]; /* without leading zeros */
     unsigned n;
-    int64_t count, last_nonzero; /* of all digits, also those beyond MAX_DIGITS */
-    int64_t point;               /* digits before the decimal point; may be negative or beyond n */
+    int64_t count, last_nonzero; /* of all digits, including those beyond MAX_DIGITS */
+    int64_t point; /* number of digits before the decimal point; may be negative or above n */
 };
 
 static bool is_digit(char c)
@@ -51,7 +51,7 @@ static void take(struct digits *g, char c)
     g->count++;
 }
 
-/* s is past the sign. Returns false if the text is not a number. */
+/* s is behind the sign. Returns false if the text is not a number. */
 static bool collect_digits(const char *s, const char *end, struct digits *g)
 {
     bool any = false;

@@ -11,13 +11,13 @@
 
 enum {
     RP_DECIMAL_ROUNDED = 1,  /* digits were lost */
-    RP_DECIMAL_RANGE = 2,    /* beyond int64: saturated */
+    RP_DECIMAL_RANGE = 2,    /* outside of int64, so it was saturated */
     RP_DECIMAL_FRACTION = 4, /* the number as written is not an integer */
-    RP_DECIMAL_INVALID = 8,  /* not a number (also NaN and Infinity): value 0 */
+    RP_DECIMAL_INVALID = 8,  /* not a number (also NaN and Infinity): the value is 0 */
     RP_DECIMAL_NEGATIVE = 16
 };
 
-/* scale: 0 to 18. Returns the flags. Accepts JSON numbers and a leading '+'. */
+/* Parses JSON numbers, and a leading '+'; scale is 0 to 18. Returns the flags. */
 unsigned rp_decimal_parse(const char *s, size_t len, unsigned scale, int64_t *value);
 
 /* Writes value / 10^scale with exactly `scale` decimals and returns the length (at most 21). */

@@ -58,8 +58,9 @@ static void put_piece(void *to, const char *bytes, size_t n)
     err->text[err->len] = '\0';
 }
 
-/* Names of files and texts of inputs are in it: what would steer a terminal is spelled, and a line
-   after the first begins with two blanks, so that none can be taken for another message. */
+/* Appends names of files and texts of inputs: characters that would steer a terminal are spelled
+   out, and a line after the first begins with two blanks, so that it cannot be mistaken for another
+   message. */
 static void RP_PRINTF(2, 0) append_list(struct rp_err *err, const char *fmt, va_list args)
 {
     char text[sizeof err->text];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Setting errors. The function where something went wrong calls rp_err_set (or _os, _at), callers
- * on the way up may add where it happened (rp_err_prefix) or what was being done (rp_err_context).
- * All accept err == NULL and return the code, so that `return rp_err_set(...)` reads naturally.
+ * Sets errors. The function in which something failed calls rp_err_set (or _os, _at), and its
+ * callers may add where it happened (rp_err_prefix) or what was being done (rp_err_context). All
+ * accept err == NULL and return the code, so that `return rp_err_set(...)` reads naturally.
  *
  * Messages are in lower case without a full stop: what failed, the subject in 'quotes', what to do.
  */
@@ -19,25 +19,25 @@
             return rp_try_code_;            \
     } while (0)
 
-/* Replaces whatever err held. */
+/* Replaces the previous content of err. */
 enum rp_code rp_err_set(struct rp_err *err, enum rp_code code, const char *fmt, ...)
     RP_PRINTF(3, 4);
 
-/* As rp_err_set with RP_IO, then ": " and the system's text for os_errno. */
+/* Does the same as rp_err_set with RP_IO, and appends ": " and the system's text for os_errno. */
 enum rp_code rp_err_set_os(struct rp_err *err, int os_errno, const char *fmt, ...) RP_PRINTF(3, 4);
 
-/* As rp_err_set, and notes the byte offset; the message should name it too. */
+/* Does the same as rp_err_set, and notes the byte offset, which the message should name, too. */
 enum rp_code rp_err_set_at(struct rp_err *err, enum rp_code code, uint64_t offset, const char *fmt,
                            ...) RP_PRINTF(4, 5);
 
-/* "out of memory" while doing `what` (a phrase such as "reading strings"). */
+/* Sets "out of memory" while doing `what` (a phrase such as "reading strings"). */
 enum rp_code rp_err_nomem(struct rp_err *err, const char *what);
 
-/* The same unless it is there: memory that was needed for it. A macro, so that analysers of a file
-   see that a pointer is not NULL after RP_TRY of it. */
+/* Does the same if `there` is NULL, because memory for it ran out. It is a macro so that analysers
+   of a file see that a pointer is not NULL after RP_TRY of it. */
 #define rp_err_need(there, err, what) ((there) ? RP_OK : rp_err_nomem(err, what))
 
-/* Puts "text: " in front of the first line. */
+/* Puts "text: " before the first line. */
 enum rp_code rp_err_prefix(struct rp_err *err, enum rp_code code, const char *fmt, ...)
     RP_PRINTF(3, 4);
 

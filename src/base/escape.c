@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A language is a row: its quotes and a function that says what stands for a character. Runs of
- * characters that stand for themselves are handed on together. One pass, nothing is allocated.
+ * Each language is a row: its quotes and a function that gives the replacement of a character. Runs
+ * of unchanged characters are handed on together. It takes one pass and allocates nothing.
  */
 #include "base/escape.h"
 
@@ -10,18 +10,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST  24 /* bytes that stand for one character, and a NUL */
+#define MOST  24 /* the most bytes that replace one character, with a NUL */
 #define KEPT  SIZE_MAX
 #define UNFIT "\xef\xbf\xbd" /* U+FFFD */
 
-/* One character: its code (RP_UTF8_BAD: a byte that is not UTF-8) and bytes. */
+/* One character: its code (RP_UTF8_BAD for a byte that is not UTF-8) and its bytes. */
 struct character {
     uint32_t code;
     const unsigned char *at;
     size_t n;
 };
 
-/* Writes what stands for a character and returns its length, or KEPT. */
+/* Writes the replacement of a character and returns its length, or KEPT. */
 typedef size_t replace_fn(const struct character *c, char out[MOST]);
 
 size_t rp_utf8_decode(const char *s, const char *end, uint32_t *code)
@@ -117,7 +117,7 @@ static size_t in_shell(const struct character *c, char out[MOST])
     return c->code == '\'' ? put_text(out, "'\\''") : in_line(c, out);
 }
 
-/* '"' and '\' behind a '\'; 0 where it is neither. */
+/* Puts a '\' before '"' and '\'; returns 0 for other characters. */
 static size_t behind_backslash(const struct character *c, char out[MOST])
 {
     if (c->code != '"' && c->code != '\\')
@@ -159,7 +159,7 @@ static size_t in_script(const struct character *c, char out[MOST])
 
 static size_t in_dot(const struct character *c, char out[MOST])
 {
-    if (c->code == '&') /* Graphviz reads the entities of HTML */
+    if (c->code == '&') /* Graphviz interprets the entities of HTML */
         return put_text(out, "&amp;");
     return behind_backslash(c, out) ? 2 : in_line(c, out);
 }
@@ -182,7 +182,7 @@ static size_t in_markup(const struct character *c, char out[MOST])
     }
 }
 
-/* Quotes hold line breaks and tabs. */
+/* Quotes may contain line breaks and tabs. */
 static size_t in_csv(const struct character *c, char out[MOST])
 {
     if (c->code == '\n' || c->code == '\t' || c->code == '\r')
@@ -228,8 +228,8 @@ static size_t in_metrics(const struct character *c, char out[MOST])
 
 static const struct {
     const char *quote;
-    uint64_t asked; /* printable ASCII for which `replace` is called; up to '_', and all or none of
-                       those behind it */
+    uint64_t asked; /* the printable ASCII characters up to '_' for which `replace` is called; above
+                       that, all or none */
     replace_fn *replace;
 } rows[RP_LANGUAGES] = {
     [RP_IN_LINE] = {"", 0, in_line},
@@ -259,7 +259,7 @@ static size_t skip_digits(const char *text, size_t at, size_t n)
     return at;
 }
 
-/* "-12", "+0.5", "-1e-9": a spreadsheet takes it for the number that it is. */
+/* Whether it is like "-12", "+0.5" or "-1e-9", which a spreadsheet reads as a number. */
 static bool is_number(const char *text, size_t n)
 {
     size_t first = n && (text[0] == '-' || text[0] == '+'), at = skip_digits(text, first, n);
@@ -280,7 +280,7 @@ static bool is_formula(const char *text, size_t n)
     return n && memchr("=+-@\t\r\n", text[0], 7) && !is_number(text, n);
 }
 
-/* Words that no shell takes apart. */
+/* Whether it is a word that no shell splits or expands. */
 static bool is_shell_word(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -293,8 +293,8 @@ static bool is_shell_word(const char *text, size_t n)
     return true;
 }
 
-/* What is around a text: the quotes of the language; around a word of the shell and a cell only
-   where it needs them. */
+/* Returns the quotes of the language; a word of the shell and a cell have them only if
+   necessary. */
 static const char *quotes_of(enum rp_language language, const char *text, size_t n)
 {
     if (language == RP_IN_SHELL && n && is_shell_word(text, n))
@@ -304,7 +304,8 @@ static const char *quotes_of(enum rp_language language, const char *text, size_t
     for (size_t i = 0; i < n; i++)
         if (memchr(",\"\r\n", text[i], 4))
             return "\"";
-    return n ? "" : "\""; /* an empty text is "", nothing is a value that is not known */
+    return n ? ""
+             : "\""; /* an empty text is "", because an empty cell is a value that is not known */
 }
 
 static bool is_kept(uint64_t asked, char c)
@@ -314,8 +315,8 @@ static bool is_kept(uint64_t asked, char c)
     return c > '_' ? asked != UINT64_MAX : !(asked >> (c - ' ') & 1);
 }
 
-/* The first character from `text` on that does not stand for itself, or `end`: its length, and in
-   out what stands for it, with its length. */
+/* Finds the next character that is replaced, or `end`: gives its length, and its replacement in out
+   with its length. */
 static const char *next_replaced(enum rp_language language, const char *text, const char *end,
                                  size_t *len, char out[MOST], size_t *nout)
 {
@@ -395,7 +396,7 @@ bool rp_escape_needless(enum rp_language language, const char *text, size_t n)
 
 /* ------------------------------------------------------------------ file names */
 
-#define CHECKSUM 8 /* digits of it at the end of a name */
+#define CHECKSUM 8 /* the number of its digits at the end of a name */
 
 static bool fits_file_name(uint32_t code, bool first)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Tables by index in a vector: room for `count` elements behind those that are there, all of them
-   zero or RP_NONE; n stays. One more is filled, so that also the table of nothing has an address.
- */
+/* Makes tables by index in a vector: room for `count` elements behind the present ones, all filled
+   with zero or RP_NONE; n does not change. One more is filled, so that even an empty table has an
+   address. */
 #include "base/vec.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Hashing, and a map from 64-bit keys to 32-bit values (open addressing, linear probing, at most
- * half full). The hash is stable within a process only: never written to a file.
+ * half full). The hash is stable within a process only: it must not be written to a file.
  */
 #include "base/err.h"
 
@@ -29,7 +29,7 @@ static inline uint64_t rp_hash_join(uint64_t hash, uint64_t value)
     return rp_hash_u64(rp_hash_u64(hash) + value);
 }
 
-/* Of n bytes; short inputs take one multiplication. */
+/* Hashes n bytes; short inputs take one multiplication. */
 static inline uint64_t rp_hash_bytes(const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;
@@ -64,7 +64,7 @@ static inline uint64_t rp_hash_bytes(const void *bytes, size_t n)
 
 struct rp_map {
     uint64_t *key;
-    uint32_t *value; /* RP_MAP_NONE: free slot */
+    uint32_t *value; /* RP_MAP_NONE in a free slot */
     size_t n, cap;   /* cap is 0 or a power of two */
 };
 
@@ -81,16 +81,16 @@ static inline size_t rp_map_slot(const struct rp_map *map, uint64_t key)
     return i;
 }
 
-/* The value of key, or RP_MAP_NONE. */
+/* Returns the value of key, or RP_MAP_NONE. */
 static inline uint32_t rp_map_get(const struct rp_map *map, uint64_t key)
 {
     return map->cap ? map->value[rp_map_slot(map, key)] : RP_MAP_NONE;
 }
 
-/* Sets or replaces; value must not be RP_MAP_NONE. */
+/* Sets or replaces the value, which must not be RP_MAP_NONE. */
 enum rp_code rp_map_put(struct rp_map *map, uint64_t key, uint32_t value, struct rp_err *err);
 
-/* The value of key; a new key gets the value `fresh`. */
+/* Returns the value of key; a new key gets the value `fresh`. */
 static inline enum rp_code rp_map_intern(struct rp_map *map, uint64_t key, uint32_t fresh,
                                          uint32_t *value, struct rp_err *err)
 {

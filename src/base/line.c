@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The room doubles; what was outgrown stays in the arena. */
+/* The memory doubles; the old memory stays in the arena. */
 #include "base/line.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Room for `more` bytes and a NUL; false: there is no memory. */
+/* Ensures room for `more` bytes and a NUL; false if memory runs out. */
 static bool line_reserve(struct rp_arena_line *line, size_t more)
 {
     size_t cap = line->cap ? line->cap : 64;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MD5 as RFC 1321 writes it; the constants are those of sines. */
+/* MD5 in the form of RFC 1321; the constants are those of sines. */
 #include "base/md5.h"
 
 static const uint32_t sines[64] = {
@@ -18,7 +18,7 @@ static inline uint32_t turn(uint32_t x, unsigned n)
 }
 
 #define STEP(f, a, b, c, d, k, s, i) a = b + turn(a + (f) + w[k] + sines[i], s)
-/* Four steps; the names move on. */
+/* Makes four steps, in which the names rotate. */
 #define FOUR(F, k0, k1, k2, k3, s0, s1, s2, s3, i)     \
     do {                                               \
         STEP(F(b, c, d), a, b, c, d, k0, s0, (i));     \

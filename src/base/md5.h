@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* MD5 (RFC 1321), for checksums that others have written; not for anything that must be safe. */
+/* MD5 (RFC 1321), for checksums in files of others; it must not be used for security. */
 #include "base/block_hash.h"
 
 struct rp_md5 {

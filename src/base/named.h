@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* How tables of names of others (calls, kernels, operators) compare: a row has a text, and how. */
+/* How names of calls, kernels and operators are compared with the rows of tables: a row has a text
+   and the kind of comparison. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ static inline bool rp_is_named(const char *name, enum rp_named how, const char *
                                     : strstr(name, text) != NULL;
 }
 
-/* Whether a name has one of the words of a list that ends with NULL, in capitals or not. */
+/* Whether a name contains one of the words of a list that ends with NULL, in either case. */
 static inline bool rp_has_word(const char *name, const char *const *words)
 {
     while (*words && !strcasestr(name, *words))

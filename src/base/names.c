@@ -10,8 +10,8 @@ void rp_names_release(struct rp_names *names)
     rp_vec_release(&names->entries);
 }
 
-/* The entry of a text, or RP_MAP_NONE and the key for it. Texts with the same hash have others in
-   turn. */
+/* Finds the entry of a text, or returns RP_MAP_NONE and the key for it. Texts with the same hash
+   get other hashes in turn. */
 static uint32_t find_entry(const struct rp_names *names, const char *text, uint64_t *key)
 {
     uint32_t entry;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Numbers by text: what a list is searched for again and again. Texts are borrowed, and compared
- * where hashes are equal.
+ * Finds numbers by text, for lists that are searched repeatedly. Texts are borrowed, and compared
+ * if hashes are equal.
  */
 #include "base/hash.h"
 #include "base/vec.h"
@@ -17,8 +17,8 @@ struct rp_names {
 };
 
 void rp_names_release(struct rp_names *names);
-/* The first number of a text stays. */
+/* If a text is added again, its first number stays. */
 enum rp_code rp_names_add(struct rp_names *names, const char *text, uint32_t number,
                           struct rp_err *err);
-/* RP_NONE: no such text; NULL has none. */
+/* Returns RP_NONE if there is no such text, or if it is NULL. */
 uint32_t rp_names_find(const struct rp_names *names, const char *text);

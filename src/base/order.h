@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Less than, equal to, greater than: -1, 0, 1. */
+/* Returns -1, 0 or 1 for less than, equal to, or greater than. */
 #define RP_COMPARE(x, y) (((x) > (y)) - ((x) < (y)))
 
-/* One key of RP_ORDER: a member, smallest or largest first. Any int expression of `a` and `b`, such
-   as strcmp(a->name, b->name), is a key too. */
+/* One key of RP_ORDER: a member, with the smallest or the largest first. Any int expression of `a`
+   and `b`, such as strcmp(a->name, b->name), is a key, too. */
 #define RP_UP(member)   RP_COMPARE(a->member, b->member)
 #define RP_DOWN(member) RP_COMPARE(b->member, a->member)
 
@@ -33,7 +33,7 @@
 #define RP_ORDER_KEYS_(k1, k2, k3, k4, k5, ...) \
     ((order_ = (k1)) || (order_ = (k2)) || (order_ = (k3)) || (order_ = (k4)) || (order_ = (k5)))
 
-/* qsort, which must not be called for an empty list without an address. */
+/* Calls qsort, which must not be called for an empty list without an address. */
 static inline void rp_sort(void *at, size_t n, size_t size,
                            int (*order)(const void *, const void *))
 {
@@ -44,7 +44,7 @@ static inline void rp_sort(void *at, size_t n, size_t size,
 /* Sets i to the first of 0 .. n - 1 for which `before`, an expression of i, is false, or to n. All
  * for which it is true must come first. */
 #define RP_LOWER_BOUND(i, n, before) RP_LOWER_BOUND_FROM(i, 0, n, before)
-/* The same from begin to end - 1, or end. */
+/* Does the same from begin to end - 1, or end. */
 #define RP_LOWER_BOUND_FROM(i, begin, end, before) \
     do {                                           \
         size_t low_ = (begin), high_ = (end);      \

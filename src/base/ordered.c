@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The level of an entry is one more than that of its child before, and equal to or one more than
- * that of its child after, but not equal to that of the grandchild after. "None" has level 0. So
- * the depth is at most twice the logarithm of n, and the recursion below ends there.
+ * The level of an entry is one more than that of its left child, and equal to or one more than that
+ * of its right child, but not equal to that of its right grandchild. "None" has level 0. So the
+ * depth is at most twice the logarithm of n, which limits the recursion below.
  */
 #include "base/ordered.h"
 
@@ -46,13 +46,13 @@ static uint32_t rotate(struct rp_ordered_entry *e, uint32_t top, int side)
     return child;
 }
 
-/* No child before of the same level. */
+/* Ensures that no left child has the same level. */
 static uint32_t skew(struct rp_ordered_entry *e, uint32_t top)
 {
     return top && e[e[top].child[BEFORE]].level == e[top].level ? rotate(e, top, BEFORE) : top;
 }
 
-/* No three of the same level in a row. */
+/* Ensures that no three in a row have the same level. */
 static uint32_t split(struct rp_ordered_entry *e, uint32_t top)
 {
     if (!top || e[e[e[top].child[AFTER]].child[AFTER]].level != e[top].level)
@@ -99,7 +99,7 @@ enum rp_code rp_ordered_put(struct rp_ordered *map, int64_t key, int64_t value, 
     return RP_OK;
 }
 
-/* After a child of `top` lost a level: restores what the top of this file says. */
+/* After a child of `top` lost a level, restores the rules at the top of this file. */
 static uint32_t rebalance(struct rp_ordered_entry *e, uint32_t top)
 {
     const uint32_t *child = e[top].child;
@@ -123,7 +123,7 @@ static uint32_t rebalance(struct rp_ordered_entry *e, uint32_t top)
     return top;
 }
 
-/* Takes the last entry below `top` out; *last is that entry. */
+/* Removes the last entry below `top`, and returns it in *last. */
 static uint32_t take_last(struct rp_ordered_entry *e, uint32_t top, uint32_t *last)
 {
     if (!e[top].child[AFTER]) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Whole numbers as bytes: seven bits a byte, the lowest first, so that small numbers are short.
- * Whoever packs puts RP_PACKED_MOST zeros behind the last number; whoever unpacks asks
- * rp_packed_has for as many bytes as the next numbers may have, and need not look at each byte.
+ * Packs integers into bytes: seven bits per byte, the lowest first, so that small numbers are
+ * short. The writer puts RP_PACKED_MOST zeros behind the last number; the reader asks rp_packed_has
+ * for as many bytes as the next numbers may have, and need not check each byte.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static inline uint8_t *rp_pack_number(uint8_t *to, uint64_t x)
     return to;
 }
 
-/* Small negative numbers are short too. */
+/* Small negative numbers are short, too. */
 static inline uint8_t *rp_pack_signed(uint8_t *to, int64_t x)
 {
     return rp_pack_number(to, (uint64_t)x << 1 ^ (uint64_t)(x >> 63));
@@ -27,7 +27,7 @@ static inline uint8_t *rp_pack_signed(uint8_t *to, int64_t x)
 
 struct rp_packed {
     const uint8_t *at, *end;
-    bool cut; /* there was less than should be */
+    bool cut; /* there were fewer bytes than there should be */
 };
 
 #define RP_PACKED_INLINE static inline __attribute__((always_inline))

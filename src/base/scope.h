@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a function releases however it is left. Both stand before a declaration with a value:
+ * Releases variables however a function is left. Both macros precede a declaration with a value:
  *
  *     RP_SCOPED(rp_work_release) struct rp_work work = {0};
  *     RP_FREED char *text = NULL;
  *     RP_TRY(rp_work_init(&work, trace, NULL, err));
  *
- * A value that the caller gets is given away first: `*out = text; text = NULL;`.
+ * A value for the caller must be taken out first: `*out = text; text = NULL;`.
  */
 #include <stdlib.h>
 #include <string.h>
 
-/* At the end of the scope `release` is called with the variable's address. */
+/* Calls `release` with the variable's address at the end of the scope. */
 #define RP_SCOPED(release) __attribute__((cleanup(release)))
 
-/* The same with free, for pointers. Vectors have RP_VEC_LOCAL. */
+/* Does the same with free, for pointers. Vectors have RP_VEC_LOCAL. */
 #define RP_FREED RP_SCOPED(rp_free_at)
 
 static inline void rp_free_at(void *variable)

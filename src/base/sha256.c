@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 as FIPS 180-4 writes it; the constants are the fractions of roots of primes. */
+/* SHA-256 in the form of FIPS 180-4; the constants are the fractions of roots of primes. */
 #include "base/sha256.h"
 
 static const uint32_t rounds[64] = {
@@ -17,7 +17,8 @@ static uint32_t turn(uint32_t x, unsigned n)
     return x >> n | x << (32 - n);
 }
 
-/* One of 64 rounds. In place of the eight variables their names move on: the caller turns them. */
+/* One of 64 rounds. Instead of moving values between the eight variables, the caller rotates their
+   names. */
 #define ROUND(a, b, c, d, e, f, g, h, i)                                                         \
     do {                                                                                         \
         h += (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + rounds[i] + w[i]; \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Open addressing over ids with a 32-bit tag beside each: a probe compares tags, and only an equal
- * tag leads to the bytes. About 20 ns for a string that is in the cache.
+ * Open addressing over ids with a 32-bit tag for each: a probe compares tags, and only an equal tag
+ * leads to the bytes. It takes about 20 ns for a string in the cache.
  */
 #include "base/strtab.h"
 

@@ -19,7 +19,7 @@ struct rp_strtab {
     RP_VEC(uint64_t) offset; /* n + 1 */
     uint32_t n;
     uint32_t *slot;     /* id, or RP_STRTAB_FREE */
-    uint32_t *slot_tag; /* high half of the hash: most misses never touch the bytes */
+    uint32_t *slot_tag; /* the high half of the hash: most misses never touch the bytes */
     size_t nslots;
 };
 
@@ -29,7 +29,7 @@ void rp_strtab_release(struct rp_strtab *tab);
 enum rp_code rp_strtab_intern(struct rp_strtab *tab, const char *s, size_t len, uint32_t *id,
                               struct rp_err *err);
 
-/* The id of s, or UINT32_MAX if it is not in the table. */
+/* Returns the id of s, or UINT32_MAX if it is not in the table. */
 uint32_t rp_strtab_find(const struct rp_strtab *tab, const char *s, size_t len);
 
 /* Borrowed until the next intern. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Positions are computed only when an error is shown, by scanning the text once. */
+/* Positions are computed only if an error is shown, by scanning the text once. */
 #include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN   80 /* bytes of a line that are shown */
+#define SHOWN   80 /* the bytes of a line that are shown */
 #define CONTEXT 60 /* bytes of an excerpt */
 
 struct rp_text_pos rp_text_position(const char *text, size_t len, size_t offset)
@@ -70,7 +70,8 @@ size_t rp_text_excerpt(char *out, size_t cap, const char *bytes, size_t len, siz
     return n;
 }
 
-/* The shown part of the line and the caret below it; tabs become spaces so that the caret fits. */
+/* Adds the shown part of the line and the caret below it; tabs become spaces so that the caret
+   fits. */
 static void add_line(struct rp_err *err, const char *text, size_t offset,
                      const struct rp_text_pos *pos)
 {

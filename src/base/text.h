@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What texts have in common everywhere: beginnings, endings, digits. And where a text input is
- * wrong: line and column of a byte, the line with a caret under it, and short excerpts that are
- * safe on a terminal (control and non-ASCII bytes as \xNN).
+ * Functions for texts: beginnings, endings, digits; and for errors in text inputs: line and column
+ * of a byte, the line with a caret under it, and short excerpts that are safe on a terminal
+ * (control and non-ASCII bytes as \xNN).
  */
 #include "base/err.h"
 
@@ -31,11 +31,11 @@ struct rp_text_pos rp_text_position(const char *text, size_t len, size_t offset)
 enum rp_code rp_text_error(struct rp_err *err, enum rp_code code, const char *text, size_t len,
                            size_t offset, const char *fmt, ...) RP_PRINTF(6, 7);
 
-/* Writes up to len bytes, escaped, NUL-terminated and cut to fit cap; returns the length. */
+/* Writes up to len bytes, escaped, with a NUL and cut to fit cap; returns the length. */
 size_t rp_text_escape(char *out, size_t cap, const char *bytes, size_t len);
 
-/* Up to 60 bytes around offset, escaped, with >>> before the byte at offset. cap of 280 is enough.
- */
+/* Writes up to 60 bytes around offset, escaped, with >>> before the byte at offset. A cap of 280 is
+   enough. */
 size_t rp_text_excerpt(char *out, size_t cap, const char *bytes, size_t len, size_t offset);
 
 /* Whether a text begins or ends with another one; _n: a text of n bytes. */
@@ -43,15 +43,16 @@ bool rp_text_begins(const char *text, const char *begin);
 bool rp_text_ends(const char *text, const char *end);
 bool rp_text_ends_n(const char *text, size_t n, const char *end);
 
-/* The last part of a path: what follows its last '/'. */
+/* Returns the part of a path after its last '/'. */
 const char *rp_text_file(const char *path);
 
-/* The value of a hexadecimal digit, or of n of them (up to 7); -1 where one is none. */
+/* Return the value of a hexadecimal digit, or of n of them (up to 7); -1 if a character is not
+   one. */
 int rp_hex_digit(char c);
 int32_t rp_hex_number(const char *digits, size_t n);
 
 /*
- * How far apart two words are (insertions, deletions, changes, swaps of neighbours), at most 255:
- * "did you mean". Words over 64 bytes are far from everything.
+ * Returns the distance between two words (insertions, deletions, changes, swaps of neighbours), at
+ * most 255, for "did you mean". Words over 64 bytes are far from everything.
  */
 unsigned rp_text_distance(const char *a, const char *b);

@@ -3,7 +3,7 @@
  * The threads of the pool spin for the next batch for a short time, then sleep: waking a thread
  * takes longer than many batches of the replay engine, which follow each other within microseconds.
  * A batch is a counter of the next job; a thread joins it and leaves it under the lock. The caller
- * works too, so a pool of N has N-1 threads.
+ * works, too, so a pool of N has N-1 threads.
  */
 #include "base/threads.h"
 #include "base/clock.h"
@@ -22,7 +22,7 @@ struct rp_pool {
     pthread_cond_t work, idle;
     pthread_t *thread;
     unsigned wanted;   /* with the caller */
-    unsigned nthreads; /* started, beside the caller */
+    unsigned nthreads; /* number of started threads, besides the caller */
     _Atomic unsigned busy;
     _Atomic unsigned batch; /* changes when a batch begins or the pool ends */
     bool stop;
@@ -70,7 +70,7 @@ static void breathe(void)
 #endif
 }
 
-/* Spins until the value changes (with until_zero: until it is 0), or the time is over. */
+/* Spins until the value changes (with until_zero: until it is 0), or time is up. */
 static void spin_until(_Atomic unsigned *at, unsigned seen, bool until_zero)
 {
     int64_t end = rp_clock_ns() + LOOK_NS;
@@ -98,7 +98,7 @@ static void note_failure(struct rp_pool *pool, size_t i, enum rp_code code,
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Called and returns with the lock held. */
+/* It is called, and returns, with the lock held. */
 static void run_jobs(struct rp_pool *pool)
 {
     rp_job_fn *job = pool->job;
@@ -162,8 +162,8 @@ enum rp_code rp_pool_new(unsigned threads, struct rp_pool **out, struct rp_err *
 
 /*
  * Threads start with the first batch that has work for two, so that a process that reads one trace
- * has one thread: what it forks then finds no lock held by a thread that does not exist there.
- * Called with the lock held. Fewer threads than requested are slower, not wrong.
+ * has only one thread; a process that it forks then finds no lock held by a thread that does not
+ * exist there. The lock must be held. Fewer threads than requested make it slower, not wrong.
  */
 static void start_threads(struct rp_pool *pool)
 {
@@ -212,7 +212,7 @@ enum rp_code rp_pool_each(struct rp_pool *pool, size_t n, rp_job_fn *job, void *
     pool->batch++;
     pthread_cond_broadcast(&pool->work);
     run_jobs(pool);
-    pool->job = NULL; /* a thread that comes late finds no job */
+    pool->job = NULL; /* threads that come late find no job */
     if (pool->busy) {
         pthread_mutex_unlock(&pool->lock);
         spin_until(&pool->busy, 0, true);

@@ -3,7 +3,7 @@
 /*
  * A pool that runs numbered jobs, and a channel between two threads. Jobs are files or ranks
  * (milliseconds and more) or pieces of an operation (tens of microseconds); channel items are
- * blocks of 256 KiB, so a mutex costs nothing that can be measured.
+ * blocks of 256 KiB, so the cost of a mutex is not measurable.
  */
 #include "base/err.h"
 
@@ -11,23 +11,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Cores this process may use (affinity mask and the cgroup's quota), at least 1. */
+/* Returns the number of cores this process may use (affinity mask and the cgroup's quota), at least
+   1. */
 unsigned rp_cpu_count(void);
 
 struct rp_pool;
 
-/* threads == 0: rp_cpu_count(). A pool of one runs jobs in the caller. */
+/* If threads is 0, it is rp_cpu_count(). A pool of one runs jobs in the caller. */
 enum rp_code rp_pool_new(unsigned threads, struct rp_pool **out, struct rp_err *err);
 void rp_pool_free(struct rp_pool *pool);
 unsigned rp_pool_threads(const struct rp_pool *pool);
 
-/* Job i of a batch; err is the job's own. */
+/* Runs job i of a batch; err is the job's own. */
 typedef enum rp_code rp_job_fn(void *user, size_t i, struct rp_err *err);
 
 /*
- * Runs job 0..n-1, in order of their numbers as threads become free, and waits. After a failure no
- * new job starts; the error of the lowest failed number is returned, so results do not depend on
- * timing. One batch at a time; a job must not start a batch on its own pool.
+ * Runs jobs 0 to n-1, in the order of their numbers as threads become free, and waits. After a
+ * failure no new job starts; the error of the lowest failed number is returned, so results do not
+ * depend on timing. Only one batch runs at a time; a job must not start a batch on its own pool.
  */
 enum rp_code rp_pool_each(struct rp_pool *pool, size_t n, rp_job_fn *job, void *user,
                           struct rp_err *err);
@@ -43,6 +44,7 @@ struct rp_channel {
 
 enum rp_code rp_channel_init(struct rp_channel *ch, size_t cap, struct rp_err *err);
 void rp_channel_release(struct rp_channel *ch);
-bool rp_channel_put(struct rp_channel *ch, void *item);   /* waits for room; false: closed */
-bool rp_channel_take(struct rp_channel *ch, void **item); /* waits; false: closed and empty */
-void rp_channel_close(struct rp_channel *ch);             /* either side, any number of times */
+bool rp_channel_put(struct rp_channel *ch, void *item);   /* waits for room; false if closed */
+bool rp_channel_take(struct rp_channel *ch, void **item); /* waits; false if closed and empty */
+void rp_channel_close(
+    struct rp_channel *ch); /* may be called by either side, any number of times */

@@ -29,14 +29,14 @@ static void *map_new(const void *old, size_t old_bytes, size_t bytes)
     return p;
 }
 
-/* Larger pages with the same content, or NULL. */
+/* Returns larger pages with the same content, or NULL. */
 static void *move_pages(void *old, size_t old_bytes, size_t bytes)
 {
     void *p;
 
 #ifdef __SANITIZE_THREAD__
-    /* The thread sanitizer does not know mremap: it takes pages that were moved to an address for
-       those that another thread had there. */
+    /* The thread sanitizer does not know mremap: it mistakes moved pages for those that another
+       thread had at that address. */
     p = map_new(old, old_bytes < bytes ? old_bytes : bytes, bytes);
     if (p)
         munmap(old, old_bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Growable arrays. Small ones live on the heap; from 256 KiB on an array has pages of its own and
+ * Growable arrays. Small ones are on the heap; from 256 KiB on, an array has pages of its own and
  * grows by mremap: nothing is copied, and capacity that was never touched costs no memory. So
  * doubling the capacity does not double the footprint.
  *
@@ -25,8 +25,7 @@
         size_t n, cap; \
     }
 
-/* A vector of a function, which is released however the function is left: RP_VEC_LOCAL(int, ids);
- */
+/* Declares a vector that is released however the function is left: RP_VEC_LOCAL(int, ids); */
 #define RP_VEC_LOCAL(type, name)      \
     RP_SCOPED(rp_vec_release_local)   \
     struct {                          \
@@ -36,7 +35,7 @@
 
 void rp_vec_release_local(void *vector);
 
-/* Room for n + more elements. */
+/* Ensures room for n + more elements. */
 #define rp_vec_reserve(v, more, err)     \
     ((v)->cap - (v)->n >= (size_t)(more) \
          ? RP_OK                         \
@@ -51,8 +50,8 @@ void rp_vec_release_local(void *vector);
     (rp_vec_drop((v)->at, (v)->cap, sizeof *(v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 
 /*
- * As rp_vec_reserve, for arrays of a known length: asks the system for huge pages, which makes
- * filling the array cheaper. Capacity that is not filled then costs memory.
+ * Does the same as rp_vec_reserve for arrays of a known length: asks the system for huge pages,
+ * which makes filling the array cheaper. Capacity that is not filled then costs memory.
  */
 #define rp_vec_reserve_full(v, more, err)                                                    \
     (rp_vec_reserve((v), (more), (err)) == RP_OK                                             \

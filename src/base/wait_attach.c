@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits for a debugger or a profiler: looks for one ten times a second, which costs nothing. */
+/* Waits for a debugger or a profiler by looking for one ten times a second, which costs nothing. */
 #include "base/err.h"
 
 #include <reprise/recording.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Whether something traces this process; false where the system does not say. */
+/* Whether another process traces this one; false if the system does not tell. */
 static bool is_traced(void)
 {
     FILE *status = fopen("/proc/self/status", "r");
@@ -29,7 +29,7 @@ static bool is_traced(void)
     return tracer != 0;
 }
 
-/* A line of the terminal: other input is for the program that waits. */
+/* Whether a line came from the terminal; other input belongs to the program that waits. */
 static bool line_came(void)
 {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};

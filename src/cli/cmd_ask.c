@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands that are questions: open the inputs, ask, print the result. */
+/* Runs the commands that are questions: opens the inputs, asks, prints the result. */
 #include "cli/cli.h"
 
 #include <reprise/metrics_calls.h>
@@ -29,7 +29,7 @@ static bool has_option(const struct cli_call *call, const char *name)
     return false;
 }
 
-/* The output FILE.arrow of a question that can write Arrow files; else NULL. */
+/* Returns the output FILE.arrow of a question that can write Arrow files; otherwise NULL. */
 static const char *arrow_output(const struct cli_call *call)
 {
     const char *path = common_setting(call, "output");
@@ -41,7 +41,7 @@ static const char *arrow_output(const struct cli_call *call)
                : NULL;
 }
 
-/* What to know about the inputs, where the output has no place for it. */
+/* Prints warnings about the inputs if the output has no place for them. */
 static void ask_warn(const struct rp_result *result)
 {
     for (size_t i = 0; rp_result_warning(result, i); i++)
@@ -71,8 +71,8 @@ static enum rp_code ask_print(const struct cli_call *call, const struct rp_resul
     return rp_result_print(result, &options, STDOUT_FILENO, err);
 }
 
-/* The settings, behind them words that are settings, too, and room for one more. The caller frees
-   them. */
+/* Copies the settings, followed by words that are settings, too, with room for one more. The caller
+   frees them. */
 static struct rp_setting *with_words(const struct cli_call *call, const char *name, size_t first,
                                      struct rp_err *err)
 {
@@ -105,7 +105,8 @@ static enum rp_code ask_sources(const struct cli_call *call, struct rp_ctx *ctx,
     return code;
 }
 
-/* Of a question with the option "sql" the last word is its value, unless it is given otherwise. */
+/* For a question with the option "sql", the last word is its value, unless it is given
+   otherwise. */
 static bool last_is_sql(const struct cli_call *call)
 {
     return has_option(call, "sql") && call->nwords &&
@@ -113,8 +114,7 @@ static bool last_is_sql(const struct cli_call *call)
            !cli_setting(call->settings, call->nsettings, "file");
 }
 
-/* A query that is written before the files, the first of which is then no file, goes behind them.
- */
+/* Moves a query that is written before the files behind them. */
 static void put_sql_last(const struct cli_call *call)
 {
     const char *first = call->nwords ? call->words[0] : "";
@@ -178,7 +178,7 @@ static const struct rp_option *option_of(const struct cli_call *call, const char
     return option;
 }
 
-/* What is given for an option of the command, or its default. */
+/* Returns the value given for an option of the command, or its default. */
 static const char *option_text(const struct cli_call *call, const char *name)
 {
     const char *given = cli_setting(call->settings, call->nsettings, name);
@@ -191,7 +191,8 @@ static int64_t option_number(const struct cli_call *call, const char *name)
     return rp_option_number(option_of(call, name), option_text(call, name));
 }
 
-/* With --watch: waits for the time until the next answer, which replaces this one on a terminal. */
+/* With --watch, waits until it is time for the next answer, which replaces this one on a
+   terminal. */
 static bool ask_again(const struct cli_call *call)
 {
     struct timespec pause = {0};
@@ -235,7 +236,8 @@ static unsigned thread_count(const struct cli_call *call)
     return text ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
 
-/* "not_read, truncated": the kinds that make an answer incomplete. Those of a kind are together. */
+/* Prints the kinds that make an answer incomplete: "not_read, truncated". Those of a kind are
+   together. */
 static void print_kinds(const struct rp_result *result)
 {
     const char *kind, *last = NULL;
@@ -253,7 +255,7 @@ static void print_kinds(const struct rp_result *result)
     }
 }
 
-/* With --strict an incomplete answer is 'no', and standard error says why. */
+/* With --strict an incomplete answer is 'no', and standard error tells why. */
 static int ask_status(const struct cli_call *call, const struct rp_result *result)
 {
     int status = rp_result_answer(result);
@@ -266,7 +268,7 @@ static int ask_status(const struct cli_call *call, const struct rp_result *resul
     return status ? status : RP_ANSWER_NO;
 }
 
-/* A launcher that finds a process of the job dead ends the others. */
+/* A launcher ends the other processes when it finds one of the job dead. */
 static void say_ended(int signal_number)
 {
     static const char text[] =
@@ -278,7 +280,7 @@ static void say_ended(int signal_number)
     _exit(4);
 }
 
-/* By mpirun or srun, beside others. */
+/* Whether mpirun or srun has started it, with others. */
 static bool is_launched(void)
 {
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE") || getenv("PMIX_RANK");
@@ -307,7 +309,7 @@ static int ask_once(const struct cli_call *call)
     if (code == RP_OK)
         code = ask_question(call, ctx, &result, &err);
     cli_progress_end(&progress);
-    if (rp_ctx_helps(ctx)) { /* process 0 answers, and says what went wrong */
+    if (rp_ctx_helps(ctx)) { /* process 0 answers, and reports errors */
         if (result)
             rp_result_free(result);
         rp_ctx_free(ctx);
@@ -327,7 +329,7 @@ static int ask_once(const struct cli_call *call)
     return status;
 }
 
-/* The actions that run a program of the user's, and so are no questions. */
+/* Whether it is an action that runs a program of the user's, and so not a question. */
 static bool is_action(const struct cli_call *call, const char *command, const char *name)
 {
     const char *action = cli_setting(call->settings, call->nsettings, "action");
@@ -367,7 +369,7 @@ struct watching {
     int status, looks;
 };
 
-/* A screen for each look; where nobody watches, one after the other. */
+/* Prints one screen for each look, which follow each other if there is no terminal. */
 static int watch_show(void *user, const struct rp_result *seen, const char *alert)
 {
     struct watching *w = user;
@@ -391,7 +393,7 @@ static int watch_show(void *user, const struct rp_result *seen, const char *aler
     return w->status;
 }
 
-/* `metrics --watch` of a job; false: its programs count no steps. */
+/* Handles `metrics --watch` for a job; false if its programs count no steps. */
 static bool watch_metrics(const struct cli_call *call, int *status)
 {
     const char *source = cli_setting(call->settings, call->nsettings, "source");
@@ -413,7 +415,7 @@ static bool watch_metrics(const struct cli_call *call, int *status)
     enum rp_code code = rp_metrics_call_watch(&watcher, &err);
     if (code == RP_UNSUPPORTED && !alerts)
         return false;
-    if (code == RP_UNSUPPORTED) /* a job that has not begun its steps */
+    if (code == RP_UNSUPPORTED) /* the job has not begun its steps */
         fputs("reprise: these programs count no steps yet: waiting for the first\n", stderr);
     while (code == RP_UNSUPPORTED) {
         nanosleep(&pause, NULL);

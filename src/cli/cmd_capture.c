@@ -5,8 +5,8 @@
  *
  *     PJRT_NAMES_AND_LIBRARY_PATHS=name:path,...     JAX_PLATFORMS=name
  *
- * A plugin that the user named there keeps its name; else the best that is installed is used, under
- * the name "reprise".
+ * A plugin that the user named there keeps its name; otherwise the best one installed is used,
+ * under the name "reprise".
  */
 #include "cli/record.h"
 
@@ -22,7 +22,7 @@ static const char *capture_setting(const struct cli_call *call, const char *name
     return cli_setting(call->settings, call->nsettings, name);
 }
 
-/* The best plugin that `replay engines` finds. */
+/* Finds the best plugin that `replay engines` lists. */
 static bool find_plugin(char *out, size_t cap, struct rp_err *err)
 {
     static const struct rp_setting engines = {"action", "engines"};
@@ -50,7 +50,7 @@ static bool find_plugin(char *out, size_t cap, struct rp_err *err)
     return *out != '\0';
 }
 
-/* "name:path,..." with the first path replaced; the path that was there goes to `plugin`. */
+/* Replaces the first path in "name:path,..."; the old path goes to `plugin`. */
 static bool take_users_plugin(const char *library, char *plugin, size_t cap)
 {
     const char *list = getenv("PJRT_NAMES_AND_LIBRARY_PATHS"), *colon;
@@ -106,7 +106,7 @@ static bool set_environment(const struct cli_call *call, const char *library, co
     return true;
 }
 
-/* Captures in the lists of the folder, and those that were skipped. */
+/* Counts captures in the lists of the folder, and those that were skipped. */
 static void count_captures(const char *folder, size_t *made, size_t *skipped)
 {
     DIR *dir = opendir(folder);

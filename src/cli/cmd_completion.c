@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `completion`: scripts for three shells, made from the tables of commands and options. A script
- * contains all it needs: completing a word does not run reprise.
+ * `completion`: prints scripts for three shells, made from the tables of commands and options. A
+ * script contains everything: completing a word does not run reprise.
  */
 #include "cli/cli.h"
 #include "cli/record.h"
@@ -21,14 +21,14 @@ static void each_option(const struct cli_command *command, each_option_fn *fn)
         fn(command, option);
 }
 
-/* "auto|always|never" with blanks between the words */
+/* Prints "auto|always|never" with blanks between the words. */
 static void put_choices(const char *value)
 {
     for (; *value; value++)
         putchar(*value == '|' ? ' ' : *value);
 }
 
-/* Text inside single quotes of a shell. */
+/* Prints text inside single quotes of a shell. */
 static void put_quoted(const char *text)
 {
     for (; *text; text++) {
@@ -39,7 +39,7 @@ static void put_quoted(const char *text)
     }
 }
 
-/* The values of the option "action", any of which may be the first word; or NULL. */
+/* Returns the values of the option "action", any of which may be the first word; or NULL. */
 static const char *action_words(const struct cli_command *command)
 {
     const struct rp_option *option = command->options;
@@ -54,7 +54,7 @@ static bool is_record(const struct cli_command *command)
     return !strcmp(command->name, "record");
 }
 
-/* The i-th word with which a value of the option may begin, or NULL. */
+/* Returns the i-th word with which a value of the option may begin, or NULL. */
 static const char *value_word(const struct cli_command *command, const struct rp_option *option,
                               size_t i)
 {
@@ -96,7 +96,8 @@ static void bash_values(const struct cli_command *command, const struct rp_optio
         printf("' -- \"$cur\")");
     } else if (option->type == RP_OPT_PATH) {
         printf("$(compgen -f -- \"$cur\")");
-    } else if (words) { /* a value or more follow: "bucket=25MB", "host,cuda", "+blocking" */
+    } else if (words) { /* a value or further words may follow: "bucket=25MB", "host,cuda",
+                           "+blocking" */
         printf("$(compgen -P \"${cur%%\"${cur##*[+,]}\"}\" -W '");
         put_value_words(command, option);
         printf("' -- \"${cur##*[+,]}\")");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump run -- COMMAND`: sets what the library's plan says, runs the command, and keeps the folder
- * small meanwhile. The command is never stopped, and its exit status is passed on.
+ * `dump run -- COMMAND`: sets the environment of the library's plan, runs the command, and keeps
+ * the folder small meanwhile. The command is never stopped, and its exit status is passed on.
  */
 #include "cli/record.h"
 
@@ -57,8 +57,8 @@ bool cli_make_path(const char *path)
     return !mkdir(part, 0755) || errno == EEXIST;
 }
 
-/* Files of an earlier run may be links of one another: a program that writes to one of them again
-   would change the others. Under a launcher only this rank's folder must be absent. */
+/* Files of an earlier run may be links to each other: a program that writes to one of them again
+   would change the others. Under a launcher, only this rank's folder must be absent. */
 static bool is_free(const struct rp_result *plan, int32_t rank, int32_t restarts)
 {
     const char *folder = "";
@@ -140,7 +140,7 @@ static void preload(struct dumping *d)
         setenv("LD_PRELOAD", library, 1);
 }
 
-/* What the user did not ask for is said even where quiet. */
+/* Warnings that the user did not ask for are printed even with --quiet. */
 static void print_warnings(const struct cli_call *call, const struct rp_result *plan)
 {
     bool keep = cli_flag(call->settings, call->nsettings, "keep-flags");
@@ -171,7 +171,7 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* At most a twentieth of the time is spent on looking. */
+/* Looking takes at most a twentieth of the time. */
 static void dump_tick(void *user)
 {
     struct dumping *d = user;
@@ -223,7 +223,7 @@ static void print_summary(const struct dumping *d)
     fprintf(stderr, "; 'reprise dump ls %s' lists the modules\n", d->record.folder);
 }
 
-/* Of several `dump run`s below a launcher the last one to end shares files and prints. */
+/* Of several `dump run`s below a launcher, the last one to end shares files and prints. */
 static bool is_last(const struct dumping *d)
 {
     long ended = record_note(&d->record, ".ended");
@@ -234,7 +234,8 @@ static bool is_last(const struct dumping *d)
     return d->record.rank < 0 || stat(path, &st) || ended >= (long)st.st_size;
 }
 
-/* What earlier runs left: before the run, and after it all but the names of removed files. */
+/* Removes what earlier runs left: before the run everything, and after it everything except the
+   names of removed files. */
 static void forget_notes(const struct dumping *d, bool after)
 {
     static const char *const names[] = {".begun", ".ended", ".removed"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `record`: runs a program with environment variables that load the injected libraries. Child
+ * `record` runs a program with environment variables that load the injected libraries. Child
  * processes inherit them, so launchers need no support. The libraries read the rank in each
  * process.
  */
@@ -91,7 +91,7 @@ static bool add_number(struct record *r, struct rp_err *err, const char *key, in
     return !value || add_option(r, err, key, text);
 }
 
-/* "10:5", or "5", which is "0:5" */
+/* Parses "10:5", or "5", which is "0:5". */
 static bool add_steps(struct record *r, const char *text, struct rp_err *err)
 {
     long long first = 0, count = 0;
@@ -112,7 +112,7 @@ static bool add_steps(struct record *r, const char *text, struct rp_err *err)
     return add_number(r, err, "first_step", first) && add_number(r, err, "steps", count);
 }
 
-/* "step>1.5x" with "20": the ring of that many steps, and what keeps it. */
+/* Handles "step>1.5x" with "20": a ring of that many steps, and the condition that keeps it. */
 static bool add_keep(struct record *r, const struct cli_call *call, struct rp_err *err)
 {
     const char *keep = setting(call, "keep"), *full = setting(call, "when-full");
@@ -163,7 +163,7 @@ static bool add_detail(struct record *r, const char *text, struct rp_err *err)
     return false;
 }
 
-/* "--with +sample=1000" is "--set sample.hz=1000" */
+/* Turns "--with +sample=1000" into "--set sample.hz=1000". */
 static bool add_rate(struct record *r, const char *with, struct rp_err *err)
 {
     const char *at = with ? strstr(with, "sample=") : NULL;
@@ -266,7 +266,7 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
 /* -------------------------------------------------------------------------- the folder */
 
 /* Whether the folder can be recorded into: it is empty except for hidden files (an earlier run that
-   recorded nothing left them). Where a launcher starts one `record` a rank, only this rank's folder
+   recorded nothing left them). If a launcher starts one `record` per rank, only this rank's folder
    must be absent. A restarted job continues in the same folder. */
 static bool folder_is_free(const char *path, const struct record *r)
 {
@@ -282,7 +282,7 @@ static bool folder_is_free(const char *path, const struct record *r)
             r->rank >= 0 ? strncmp(entry->d_name, own, strlen(own)) != 0 : entry->d_name[0] == '.';
     if (dir)
         closedir(dir);
-    snprintf(kept, sizeof kept, "%.4000s.kept", path); /* of an earlier one with --keep */
+    snprintf(kept, sizeof kept, "%.4000s.kept", path); /* left by an earlier one with --keep */
     return free_so_far && (r->rank >= 0 || access(kept, F_OK));
 }
 
@@ -343,7 +343,7 @@ static bool make_folder(struct record *r, const char *name, const char *group, s
 
 /* -------------------------------------------------------------------------- the command */
 
-/* The library a process that is already running is loaded into no program. */
+/* Finds the library for a process that is already running, which is not loaded into the program. */
 static bool find_sampler(struct record *r, struct rp_err *err)
 {
     snprintf(r->used, sizeof r->used, "sample");
@@ -355,9 +355,9 @@ static bool find_sampler(struct record *r, struct rp_err *err)
     return false;
 }
 
-/* What the program counts (<reprise/metrics.h>) is kept in the recording, so that nothing is left
-   elsewhere when it has ended; unless a folder is chosen, or the path is longer than metrics.h
-   takes. */
+/* Keeps the counts of the program (<reprise/metrics.h>) in the recording, so that no files are left
+   elsewhere when it has ended; unless a folder was chosen, or the path is too long for
+   metrics.h. */
 static void keep_metrics(const char *folder)
 {
     char path[300];
@@ -428,7 +428,8 @@ static int record_program(const struct cli_call *call)
     return status;
 }
 
-/* The other options are about what we load, and '--steps' has no first one: the job counts. */
+/* The other options concern libraries that are loaded, and '--steps' cannot have a first step,
+   because the job counts. */
 static bool fits_running(const struct cli_call *call, struct rp_err *err)
 {
     static const char *const taken[] = {"pid", "with", "output", "duration", "steps", "quiet"};
@@ -455,7 +456,7 @@ static bool fits_running(const struct cli_call *call, struct rp_err *err)
     return false;
 }
 
-/* Of a process that runs already only what it records itself can be had. */
+/* A process that already runs can only be recorded by its own profiler. */
 static int record_running(const struct cli_call *call)
 {
     const char *folder = setting(call, "output"), *with = setting(call, "with");
@@ -539,7 +540,7 @@ static const struct rp_option sample_options[] = {
     {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "print no summary at the end", 0},
     RP_OPTION_END};
 
-/* The same as `record`, with this source alone and its options by their own names. */
+/* Does the same as `record` with only this source, and its options by their own names. */
 static int sample_command(const struct cli_call *call)
 {
     const char *hz = setting(call, "hz"), *clock = setting(call, "clock");

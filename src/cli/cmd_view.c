@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `view`: the timeline of a run in a browser. The library serves the page; here the browser is
- * opened.
+ * `view` shows the timeline of a run in a browser. The library serves the page; the browser is
+ * opened here.
  */
 #include "cli/cli.h"
 
@@ -34,7 +34,7 @@ static bool has_screen(void)
     return false;
 }
 
-/* Twice a child, so that the browser's end concerns nobody. */
+/* Forks twice, so that nobody has to wait for the browser. */
 static bool open_browser(const char *address)
 {
     const char *browser = getenv("BROWSER");
@@ -63,7 +63,7 @@ struct served {
     bool open, quiet;
 };
 
-/* The address is the result; standard error says what to do with it. */
+/* Prints the address as the result; standard error tells what to do with it. */
 static void view_ready(void *user, const char *address)
 {
     const struct served *served = user;
@@ -87,7 +87,8 @@ static enum rp_code view_serve(const struct cli_call *call, struct rp_view *view
     struct served served = {.open = !view_flag(call, "no-open"), .quiet = view_flag(call, "quiet")};
     struct rp_view_server server = {.struct_size = sizeof server,
                                     .port = port ? (unsigned)strtoul(port, NULL, 10) : 0,
-                                    .stop_fd = -1, /* Ctrl-C ends the program: nothing is open */
+                                    .stop_fd =
+                                        -1, /* Ctrl-C ends the program, because nothing is open */
                                     .keep = view_flag(call, "keep"),
                                     .ready = view_ready,
                                     .user = &served};

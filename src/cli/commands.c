@@ -23,7 +23,7 @@ const struct rp_option cli_help_option[] = {
     {"threads", 0, RP_OPT_INT, "0..1024", "0", "number of threads; 0: one per core", 0},           \
     {"help", 'h', RP_OPT_FLAG, NULL, NULL, "show this help", 0}
 
-/* Common options: of commands that print a result, and of those that also read files. */
+/* The common options of commands that print a result, and of those that also read files. */
 const struct rp_option cli_common_options[] = {RESULT_OPTIONS, RP_OPTION_END};
 #define FILE_OPTIONS                                                                               \
     {"salvage", 0, RP_OPT_FLAG, NULL, NULL, "load what precedes the damage in a damaged file", 0}
@@ -52,7 +52,7 @@ size_t cli_command_count(void)
     return n + NOWN;
 }
 
-/* Whether the words are the command line of a program, which the question runs. */
+/* Whether the words are the command line of a program that the question runs. */
 static bool takes_program(const struct rp_question *q)
 {
     const struct rp_option *option;

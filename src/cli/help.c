@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Help from the tables: an overview, one command, the formats, the option list of the manual. */
+/* Prints help from the tables: an overview, one command, the formats, the option list of the
+   manual. */
 #include "cli/cli.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 #define FORMAT_COLUMN 20
 #define LINE_WIDTH    80
 
-/* Columns of a text: its characters, not its bytes. */
+/* Returns the columns of a text, which are its characters, not its bytes. */
 static int width_of(const char *text, size_t len)
 {
     int n = 0;
@@ -196,7 +197,7 @@ static void put_format_row(FILE *to, const struct rp_format_view *format)
             format->files, format->written_by);
 }
 
-/* Traces first, then programs. */
+/* Lists traces first, then programs. */
 static void put_formats(FILE *to, const char *kind, bool markdown)
 {
     struct rp_format_view format;

@@ -37,7 +37,7 @@ static size_t indent_of(const char *line)
     return strspn(line, " ");
 }
 
-/* The end of the entry that begins at `text`. */
+/* Returns the end of the entry that begins at `text`. */
 static const char *entry_end(const char *text)
 {
     size_t indent = indent_of(text);
@@ -52,10 +52,10 @@ static const char *entry_end(const char *text)
     return line ? line + 1 : text + strlen(text);
 }
 
-/* `text`: what a help command prints for `topic`. */
+/* `text` is the output of a help command for `topic`. */
 static void search_text(struct help_search *s, const char *topic, const char *text)
 {
-    const char *heading = NULL; /* of Markdown, that is still to be printed */
+    const char *heading = NULL; /* in Markdown: a heading that is still to be printed */
     bool named = false;
 
     for (const char *end; *text; text = end) {
@@ -76,7 +76,7 @@ static void search_text(struct help_search *s, const char *topic, const char *te
     }
 }
 
-/* What the findings' page says; NULL: no memory, or no room for a file. */
+/* Returns the text of the page of findings; NULL if there is no memory, or no room for a file. */
 static char *findings_text(void)
 {
     FILE *file = tmpfile();
@@ -107,7 +107,7 @@ static void search_command(struct help_search *s, size_t i)
     fclose(memory);
     snprintf(topic, sizeof topic, "reprise %s", command.name);
     if (text) {
-        char *common = strstr(text, "\ncommon options:"); /* every command has them */
+        char *common = strstr(text, "\ncommon options:"); /* every command has the common options */
 
         if (common)
             *common = '\0';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Manual pages for man(1): name, usage, options and examples from the tables of commands, the text
- * from the command's page in docs/cli. Of Markdown it knows what these pages use: headings,
- * paragraphs, lists, tables, code, bold text and links.
+ * Prints manual pages for man(1): name, usage, options and examples from the tables of commands,
+ * and the text from the command's page in docs/cli. It knows the Markdown that these pages use:
+ * headings, paragraphs, lists, tables, code, bold text and links.
  */
 #include "cli/cli.h"
 
@@ -14,11 +14,11 @@ struct man {
     FILE *to;
     bool code;      /* inside a block of code */
     bool skip;      /* inside a section that is made from the tables */
-    bool paragraph; /* the last line was text: the next continues it */
+    bool paragraph; /* the last line was text, which the next one continues */
     bool header;    /* the last line was the head of a table */
 };
 
-/* Characters that roff would act upon. A line that begins with '.' or ''' is a request. */
+/* Escapes characters that roff interprets. A line that begins with '.' or ''' is a request. */
 static void man_char(FILE *to, char c)
 {
     if (c == '\\')
@@ -50,7 +50,8 @@ static void man_text(FILE *to, const char *text)
     man_plain(to, text, strlen(text));
 }
 
-/* The length of "[text](target)" at the beginning of s, and of its text; 0: it is not a link. */
+/* Returns the length of "[text](target)" at the beginning of s, and that of its text; 0 if it is
+   not a link. */
 static size_t man_link(const char *s, const char *end, size_t *text)
 {
     const char *bracket = memchr(s, ']', (size_t)(end - s));
@@ -109,7 +110,7 @@ static void man_line(FILE *to, const char *s, const char *end)
     fputc('\n', to);
 }
 
-/* The end of a table's cell: '|' that is not escaped. */
+/* Returns the end of a table's cell, a '|' that is not escaped. */
 static const char *man_cell_end(const char *s, const char *end)
 {
     while (s < end && *s != '|')
@@ -223,7 +224,8 @@ static void man_markdown(FILE *to, const char *text)
     }
 }
 
-/* A whole file as a text that the caller frees; NULL, with errno, where it cannot be read. */
+/* Reads a whole file as a text that the caller frees; returns NULL, with errno, if it cannot be
+   read. */
 static char *man_read(const char *path)
 {
     FILE *from = fopen(path, "re");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command lines, parsed by tables: --name, --name=value, --name value, -n value, -nvalue, and --
+ * Parses command lines by tables: --name, --name=value, --name value, -n value, -nvalue, and --
  * before words that begin with a dash. Options and words may be mixed. The library checks values.
  */
 #include "cli/cli.h"

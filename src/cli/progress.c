@@ -38,7 +38,7 @@ static bool is_interrupted(void)
     return sigpending(&set) == 0 && sigismember(&set, SIGINT) == 1;
 }
 
-/* Takes the interrupt that waited, and lets others through again. */
+/* Handles the interrupt that waited, and lets others through again. */
 static void release_interrupts(void)
 {
     struct timespec none = {0};

@@ -9,60 +9,63 @@
 
 struct record {
     char folder[PATH_MAX]; /* absolute */
-    char name[PATH_MAX];   /* as the user gives it to other commands */
-    const char *program;   /* that is recorded; NULL: a process that runs already */
+    char name[PATH_MAX];   /* the name by which the user gives it to other commands */
+    const char *program;   /* the program that is recorded; NULL for a process that already runs */
     const char **words;    /* the whole command */
     size_t nwords;
-    char libraries[PATH_MAX]; /* folder of the injected libraries */
+    char libraries[PATH_MAX]; /* the folder of the injected libraries */
     char options[2048];       /* REPRISE_RECORD_OPTIONS */
     char used[512];           /* names of the sources in use, for the summary */
-    int64_t log_limit;        /* bytes of a log of torch.compile; 0: none is written */
+    int64_t log_limit;        /* the most bytes of a log of torch.compile; 0 if none is written */
     bool quiet;
-    int status;             /* of the program, when it has ended */
-    int32_t rank, restarts; /* as set by the launcher that started this `record`, or -1 */
+    int status;             /* the status of the program when it has ended */
+    int32_t rank, restarts; /* set by the launcher that started this `record`, or -1 */
 };
 
 extern const struct rp_option record_options[];
 
-/* The i-th word with which a value of an option may begin: a source, a key; NULL after the last. */
+/* Returns the i-th word with which a value of the option may begin: a source, a key; NULL after the
+   last. */
 const char *record_word(const char *option, size_t i);
 
-/* Fills r->libraries; false where they are not installed. */
+/* Fills r->libraries; false if they are not installed. */
 bool record_find_libraries(struct record *r);
 
-/* Sets the environment that loads the sources in the comma-separated list `with` (NULL: the default
-   ones that are installed) into the program. On failure returns false and sets *usage where the
-   list is wrong. */
+/* Sets the environment that loads the sources in the comma-separated list `with` (NULL for the
+   default ones that are installed) into the program. On failure it returns false, and sets *usage
+   if the list is wrong. */
 bool record_sources(struct record *r, const char *with, bool *usage, struct rp_err *err);
 
-/* Names the folder of the recording to frameworks that write into it themselves. */
+/* Tells frameworks the folder of the recording, into which they write themselves. */
 void record_sources_folder(struct record *r);
 
-/* Bounds what they have written there so far; ended: they write no more. */
+/* Limits the size of what they have written there; ended: they write no more. */
 void record_sources_bound(const struct record *r, bool ended);
 
 /* Runs the program. Returns its exit status, 128 + n after signal n, 126 or 127 if it cannot be
  * run.
  */
 int record_run(const char *const *words, size_t n);
-/* The same; calls `tick` (NULL: nothing) about five times a second while the program runs.
-   wait_attach: the program begins when a debugger or a profiler has come. */
+/* Does the same; calls `tick` (which may be NULL) about five times a second while the program runs.
+   wait_attach: the program begins when a debugger or a profiler has attached. */
 int record_run_watched(const char *const *words, size_t n, bool wait_attach,
                        void (*tick)(void *user), void *user);
 
 /* Blocks the signals that are for a child, and SIGCHLD, until it is waited for. */
 void record_block_signals(sigset_t *waited, sigset_t *old);
 
-/* A process that runs already (record_attach.c). */
+/* A process that is already running (record_attach.c). */
 struct record_attach {
-    int64_t pid, lasts_ns; /* lasts 0: until it ends, or a signal ends the recording */
+    int64_t pid, lasts_ns; /* if lasts is 0, the recording lasts until the process ends or a signal
+                              arrives */
 };
-/* Why it cannot be observed, if so. */
+/* Tells why it cannot be observed, if so. */
 enum rp_code record_attach_check(int64_t pid, struct rp_err *err);
 int record_attach(const struct record *r, const struct record_attach *attach);
 
-/* `--pid PIDS --with kineto`: PyTorch's own profiler in processes that run already
-   (record_kineto.c). lasts_ns 0: half a second; steps: "5" of them instead, or NULL. */
+/* `--pid PIDS --with kineto`: uses PyTorch's own profiler in processes that already run
+   (record_kineto.c). lasts_ns is half a second if 0; steps, such as "5", replaces it, or is
+   NULL. */
 int record_kineto(const char *pids, const char *folder, int64_t lasts_ns, const char *steps,
                   bool quiet);
 

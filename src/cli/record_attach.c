@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sample --pid`: a child of this process loads the sampling library, which observes the other
+ * For `sample --pid`, a child of this process loads the sampling library, which observes the other
  * process from outside. It ends after the duration, when the process ends, or by a signal.
  */
 #include "cli/record.h"
@@ -35,7 +35,7 @@ static size_t read_proc(int64_t pid, const char *name, char *to, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Whether a process runs: not one that has ended and was not waited for. */
+/* Whether a process runs: a zombie does not. */
 static bool is_running(int64_t pid)
 {
     char text[1024];
@@ -44,7 +44,7 @@ static bool is_running(int64_t pid)
     return at && at[1] == ' ' && at[2] != 'Z' && at[2] != 'X';
 }
 
-/* A thread of the kernel has a bit in the flags, the seventh field after the name. */
+/* A kernel thread has a bit in the flags, the seventh field after the name. */
 static bool is_of_kernel(int64_t pid)
 {
     char text[1024];
@@ -55,7 +55,7 @@ static bool is_of_kernel(int64_t pid)
     return at && strtoul(at, NULL, 10) & 0x00200000;
 }
 
-/* What forbids to read the memory of a process of the same user. */
+/* Returns the system setting that may forbid to read the memory of a process of the same user. */
 static int yama_scope(void)
 {
     char text[16] = "0";
@@ -138,7 +138,7 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* exit() runs the library's end, which closes the recording. */
+/* exit() runs the library's destructor, which closes the recording. */
 static void observe(const struct record *r, const struct record_attach *a)
 {
     const struct timespec pause = {.tv_nsec = 20000000};
@@ -146,7 +146,7 @@ static void observe(const struct record *r, const struct record_attach *a)
     char library[PATH_MAX + 64];
     sigset_t ends;
 
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* blocked, so that it is waited for below */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* blocked, so that the wait below receives it */
     sigemptyset(&ends);
     for (const int *s = (const int[]){SIGTERM, SIGHUP, SIGINT, SIGQUIT, 0}; *s; s++)
         sigaddset(&ends, *s);
@@ -162,7 +162,7 @@ static void observe(const struct record *r, const struct record_attach *a)
     exit(0);
 }
 
-/* Any signal ends the recording, not this process: the summary follows. */
+/* Any signal ends the recording, but not this process, which prints the summary. */
 static int wait_for_observer(pid_t child, const sigset_t *waited)
 {
     siginfo_t info;

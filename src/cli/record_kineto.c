@@ -2,14 +2,14 @@
 /*
  * `record --pid PID --with kineto`: a PyTorch job that was started with KINETO_USE_DAEMON asks a
  * daemon every few seconds whether it should profile itself. This command is that daemon for as
- * long as it takes: it answers the processes that were named with what to record, waits for their
- * files and moves them into the folder of the recording. Nothing is loaded into the processes.
+ * long as necessary: it tells the processes that were named what to record, waits for their files
+ * and moves them into the folder of the recording. Nothing is loaded into the processes.
  *
  *     job       "ctxt" {gpu, pid, job}          ->   <- "ctxt" {number of processes}
  *     job       "req"  {kind, n, job, pids[n]}  ->   <- "req" the configuration, or nothing
  *
  * Messages are datagrams: the size of the payload, 32 bytes of type, the payload. An answer that
- * comes later than 90 ms is taken for that of the next question, so that each is answered at once.
+ * comes later than 90 ms is mistaken for that of the next question, so each is answered at once.
  */
 #include "cli/record.h"
 
@@ -29,16 +29,17 @@
 #define MOST_JOBS       64    /* processes */
 #define MOST_MESSAGE    65536 /* bytes */
 #define ASKS_WITHIN_S   30    /* it asks every 5 seconds, or as its configuration says */
-#define WRITES_WITHIN_S 120   /* after its time: files of large models take long */
-#define WARM_UP_MS      11000 /* until all have asked and are warm, where several begin together */
-#define ACTIVITIES      2     /* the bit of a question about what this can answer */
-#define TYPE_BYTES      32
+#define WRITES_WITHIN_S 120   /* after its recording time, because files of large models take long \
+                               */
+#define WARM_UP_MS 11000 /* time until all have asked and are warm, if several begin together */
+#define ACTIVITIES 2 /* the bit of a question for the kinds of activities that can be recorded */
+#define TYPE_BYTES 32
 
 struct job {
     int64_t pid;
     bool told, done;
-    int failed; /* errno of taking its file, which stays where it is; 0: none */
-    off_t size; /* of its file, at the look before */
+    int failed; /* errno if its file could not be taken, which then stays in place; otherwise 0 */
+    off_t size; /* the size of its file at the previous look */
 };
 
 #pragma pack(push, 1)
@@ -60,7 +61,7 @@ struct kineto {
     char buffer[1 << 16];   /* for copies of files */
 };
 
-struct question { /* of the payload of "req", before the pids */
+struct question { /* the payload of "req" before the pids */
     int32_t kind, n;
     int64_t job;
 };
@@ -75,7 +76,8 @@ static int64_t clock_ns(clockid_t id)
 
 /* -------------------------------------------------------------------------- the socket */
 
-/* The value of a variable in the environment with which a process was started; "": it has none. */
+/* Copies the value of a variable in the environment with which a process was started; "" if it has
+   none. */
 static void variable_of(int64_t pid, const char *name, char *to, size_t size)
 {
     size_t n = strlen(name), room = 0;
@@ -92,7 +94,7 @@ static void variable_of(int64_t pid, const char *name, char *to, size_t size)
         fclose(f);
 }
 
-/* The name ends with a NUL that belongs to it; with a folder it is a file there. */
+/* The name includes its final NUL; with a folder it is a file there. */
 static int open_socket(const struct kineto *k, char *path, size_t size, struct rp_err *err)
 {
     static const char name[] = "\0dynolog";
@@ -143,8 +145,8 @@ static void answer(int fd, const struct sockaddr_un *to, socklen_t length, const
     (void)!sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT); /* it asks again */
 }
 
-/* A process that was named: by its number as the kernel tells it, or, in a container, as it does.
- */
+/* Finds a named process by its number, as the kernel reports it or, in a container, as the process
+   itself does. */
 static struct job *job_of(struct kineto *k, pid_t sender, const struct question *q,
                           const char *pids)
 {
@@ -180,7 +182,7 @@ static void answer_question(struct kineto *k, int fd, const struct sockaddr_un *
     k->told_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
-/* One message, of a process of this user. */
+/* Handles one message from a process of this user. */
 static void take_message(struct kineto *k, int fd)
 {
     struct message *m = &k->message;
@@ -211,7 +213,7 @@ static void take_message(struct kineto *k, int fd)
 
 /* -------------------------------------------------------------------------- files */
 
-/* Whether the file ends as JSON does. */
+/* Whether the file ends like JSON. */
 static bool is_whole(int fd, off_t size)
 {
     char end[64];
@@ -222,7 +224,7 @@ static bool is_whole(int fd, off_t size)
     return n > 0 && end[n - 1] == '}';
 }
 
-/* Returns 0, or errno; of a copy that failed nothing is left. */
+/* Returns 0, or errno; a failed copy is removed. */
 static int copy_file(struct kineto *k, int from, const char *path)
 {
     int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), why = to < 0 ? errno : 0;
@@ -240,8 +242,8 @@ static int copy_file(struct kineto *k, int from, const char *path)
     return why;
 }
 
-/* Takes the file of a job when it is complete: its size stays, and its last letter is that of JSON.
-   The job puts its number before the ending; a container has files of its own. */
+/* Takes the file of a job when it is complete: its size stays the same, and its last character is
+   that of JSON. The job puts its number before the ending; a container has its own file system. */
 static void take_file(struct kineto *k, struct job *job)
 {
     char root[40] = "", path[2 * PATH_MAX], to[PATH_MAX + 40];
@@ -288,7 +290,7 @@ static bool parse_jobs(struct kineto *k, const char *text, struct rp_err *err)
     return false;
 }
 
-/* "10:5" or "5": so many steps, which the job counts. */
+/* Sets "10:5" or "5": this many steps, which the job counts. */
 static void configure(struct kineto *k, const char *steps)
 {
     const char *count = steps && strchr(steps, ':') ? strchr(steps, ':') + 1 : steps;
@@ -308,7 +310,8 @@ static void configure(struct kineto *k, const char *steps)
                  (long long)k->lasts_ms);
 }
 
-/* Where the job may write: below /tmp, or the folder that its environment names. */
+/* Makes a place to which the job may write: below /tmp, or in the folder that its environment
+   names. */
 static bool make_place(struct kineto *k, struct rp_err *err)
 {
     char base[PATH_MAX / 2];
@@ -329,7 +332,7 @@ static bool is_waiting(const struct kineto *k)
     return false;
 }
 
-/* Why nothing more will come; NULL: wait on. */
+/* Tells why no more files will come; NULL to keep waiting. */
 static const char *why_not(const struct kineto *k, int64_t began_ns)
 {
     int64_t now = clock_ns(CLOCK_MONOTONIC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a recording is empty. The recorder is loaded by the system's loader, from variables of the
- * environment: a program without a loader, or without these variables, is not recorded. What kind
- * of program it was is read from its file.
+ * Finds out why a recording is empty. The system's loader loads the recorder because of environment
+ * variables, so a program without a loader, or without these variables, is not recorded. The kind
+ * of the program is read from its file.
  */
 #include "cli/record.h"
 
@@ -30,7 +30,7 @@ bool record_find_program(const char *name, char *to, size_t size)
 
 enum program_kind { PROGRAM_UNKNOWN, PROGRAM_STATIC, PROGRAM_GO, PROGRAM_OTHER_BITS };
 
-/* Whether the program has a part of that type. */
+/* Whether the program has a segment of that type. */
 static bool has_part(int fd, const Elf64_Ehdr *head, uint32_t type)
 {
     Elf64_Phdr part;
@@ -80,7 +80,7 @@ static enum program_kind kind_of(const char *path)
     return kind;
 }
 
-/* Programs that start others without the variables of the environment, or elsewhere. */
+/* Programs that start others without the environment variables, or elsewhere. */
 static const struct {
     const char *name, *why;
 } starters[] = {

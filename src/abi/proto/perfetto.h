@@ -26,5 +26,5 @@ enum { /* Frame.kind */
 };
 #define RP_PFT_ORDER_EXPLICIT 3 /* child_ordering */
 
-/* An annotation of our own at the begin of an arrow: its category. Perfetto's have none. */
+/* A key of our own for the category of an arrow, at its begin; Perfetto's arrows have none. */
 #define RP_PFT_ARROW_KEY "reprise.arrow"
