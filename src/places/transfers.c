@@ -14,10 +14,6 @@
 RP_DECISION(GROUP_SIGMA, "deviations",
             "medians of some transfers; of normal scatter one in thirty thousand is beyond",
             "places/a_slow_group_is_beyond_the_scatter_of_the_best");
-#define GROUP_SHARE 0.1
-RP_DECISION(GROUP_SHARE, "of the reference",
-            "paths of one kind differ by a few percent in length and load",
-            "places/a_slow_group_is_beyond_the_scatter_of_the_best");
 #define ONE_SIGMA 10.0
 RP_DECISION(ONE_SIGMA, "deviations",
             "single transfers have long tails: one flow more on a link doubles some of them",
@@ -110,7 +106,7 @@ static double scatter_of(double *scratch, const struct rp_place_sample *m, size_
 /* A group that is slow takes the time of the best and keeps its jitter. */
 static void cut_group(struct rp_place_sample *m, size_t n, double ref, double sigma)
 {
-    double middle = median_from(m, n), more = GROUP_SHARE * ref;
+    double middle = median_from(m, n), more = RP_PLACE_GROUP_SHARE * ref;
 
     more = GROUP_SIGMA * sigma > more ? GROUP_SIGMA * sigma : more;
     for (size_t i = 0; i < n; i++) {

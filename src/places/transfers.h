@@ -5,7 +5,13 @@
  * ranks, within a host or between hosts. The group that is usually fastest shows what a path can
  * do. Where there is only one group of a class, nothing can be compared.
  */
+#include "base/decides.h"
 #include "places/rerun.h"
+
+#define RP_PLACE_GROUP_SHARE 0.1
+RP_DECISION(RP_PLACE_GROUP_SHARE, "of the reference",
+            "paths of one kind differ by a few percent in length and load",
+            "places/a_slow_group_is_beyond_the_scatter_of_the_best");
 
 struct rp_place_transfer { /* of a slot */
     uint32_t nhosts;       /* number of hosts of its members; 0 if not known */

@@ -45,6 +45,8 @@ struct rp_comm_rank { /* rp_comm_rank: a rank, or one of its devices if several 
     double overlap_share;
     const char *cause, *evidence; /* of most of its margin */
     int64_t cause_ns, cause_rank;
+    int64_t
+        caused_ns; /* not shown: what it delayed others by, also through ranks that it delayed */
     const char *cause_text; /* text output only */
 };
 

@@ -410,6 +410,7 @@ static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m,
     rp_ns_add(&j->out->margin_ns, m->delay_ns);
     j->out->ranks[m->rank[m->last]].last_count++;
     rp_ns_add(&j->out->ranks[m->rank[m->last]].margin_ns, m->delay_ns);
+    rp_ns_add(&j->out->ranks[late->by].caused_ns, m->delay_ns);
 }
 
 /* Adds up what the rendezvous mean for each rank. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_HOPS 32
+#define MOST_HOPS 128
 RP_LIMIT(MOST_HOPS, "collectives", "what happened before so many is another story");
 
 const char rp_late_previous[] = "previous";
@@ -83,28 +83,42 @@ static struct rp_late late_of(const struct late_ctx *x, const struct rp_rendezvo
 }
 
 /* The previous collective may have ended late because its own last rank was late, or an earlier
-   one. Finds the nearest one in which most of this time was lost; otherwise changes nothing. */
+   one, or several of them. Finds on the way back the cause in which most of this time was lost;
+   otherwise changes nothing. */
 static void trace_back(struct late_ctx *x, size_t i)
 {
     const struct rp_rendezvous *m = &x->list->at[i];
-    struct rp_late *late = &x->out[i];
+    struct rp_late *late = &x->out[i], most;
+    struct rp_late_sums sums;
 
+    sums.n = 0;
     for (int hop = 0; hop < MOST_HOPS; hop++) {
         size_t rank = m->rank[m->last];
         uint32_t at = x->before[x->first[rank] + m->at[m->last]];
-        uint32_t row = at == RP_NONE ? RP_NONE : x->row[x->first[rank] + at];
         const struct rp_late *earlier;
+        uint32_t row;
 
-        if (row == RP_NONE || row >= i)
+        /* One beside others may end last, and be of no concern to what comes after. */
+        while (at != RP_NONE && x->row[x->first[rank] + at] != RP_NONE &&
+               x->row[x->first[rank] + at] >= i)
+            at = x->before[x->first[rank] + at];
+        row = at == RP_NONE ? RP_NONE : x->row[x->first[rank] + at];
+        if (row == RP_NONE)
             return;
         earlier = &x->out[row];
-        if (earlier->cause && earlier->ns >= late->ns - earlier->ns) {
-            if (earlier->cause == rp_late_previous)
+        if (earlier->cause && earlier->cause != rp_late_previous) {
+            if (!earlier->before) /* else its parts come later on the way */
+                rp_late_add(&sums, earlier, earlier->ns);
+            most = rp_late_main(&sums);
+            if (earlier->before && earlier->ns > most.ns)
+                most = *earlier;
+            if (most.ns >= late->ns - most.ns) {
+                late->cause = most.cause;
+                late->evidence = most.evidence;
+                late->by = most.by;
+                late->before = true;
                 return;
-            late->cause = earlier->cause;
-            late->evidence = earlier->evidence;
-            late->by = earlier->by;
-            return;
+            }
         }
         m = &x->list->at[row];
         i = row;
@@ -173,6 +187,7 @@ void rp_late_add(struct rp_late_sums *sums, const struct rp_late *late, int64_t 
     if (i == sums->n) {
         sums->n++;
         sums->at[i].late = *late;
+        sums->at[i].total_ns = 0;
         sums->at[i].longest_ns = -1;
     }
     rp_ns_add(&sums->at[i].total_ns, margin_ns);

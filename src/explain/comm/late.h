@@ -4,7 +4,8 @@
  * Finds why a rank arrives last at collectives: what it did since its previous one is compared with
  * the median of the participants. More compute, more copies, more idle time, or a later end of the
  * previous collective: the largest difference is the cause. If the previous one ended later, the
- * reason for which its last rank was late is the cause; that may be another rank.
+ * reason for which its last rank was late is the cause; that may be another rank, or ranks that
+ * were late at several before it, each by a part.
  */
 #include "explain/comm/leads.h"
 #include "facts/ranks/rendezvous.h"
@@ -16,6 +17,7 @@ struct rp_late {
     const char *cause, *evidence; /* evidence: the kernel or host span, or NULL */
     int64_t ns;                   /* above the median */
     uint32_t by;                  /* number, in a rendezvous, of the rank that caused it */
+    bool before;                  /* by what happened before the previous collective */
 };
 extern const char rp_late_previous[];
 

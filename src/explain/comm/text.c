@@ -10,6 +10,7 @@
 #include "base/order.h"
 #include "explain/comm/shared.h"
 #include "explain/short_name.h"
+#include "places/transfers.h"
 #include "result/print_units.h"
 
 #include <math.h>
@@ -229,13 +230,36 @@ static const char *rule_text(const char *rule)
 RP_LIMIT(MOST_NAMED, "ranks in a sentence",
          "it says what part of the delay these cause; the table has them all");
 
+/* Most of the delay is that of one rank, through others that it made late; else NULL. */
+static const char *cause_of_most(struct comm_text *w)
+{
+    const struct rp_comm_root *out = w->out;
+    const struct rp_comm_rank *rank = out->rank_rows;
+    double most = RP_COMM_MOST * (double)out->margin_ns;
+
+    if (out->several || (double)rank->margin_ns >= most)
+        return NULL;
+    for (size_t r = 1; r < out->nranks; r++)
+        if (out->rank_rows[r].caused_ns > rank->caused_ns)
+            rank = &out->rank_rows[r];
+    return (double)rank->caused_ns < most
+               ? NULL
+               : rp_arena_textf(w->arena,
+                                "%srank %lld: delayed the others by %s, %.0f %% of all delay (%s), "
+                                "also through ranks that were late because of it",
+                                out->incomplete_count ? "of the ranks given, " : "",
+                                (long long)rank->rank, rp_units_time(w->arena, rank->caused_ns),
+                                100.0 * (double)rank->caused_ns / (double)out->margin_ns,
+                                rp_units_time(w->arena, out->margin_ns));
+}
+
 /* Writes "ranks 0, 6 arrived last in 60 of 84 collectives …" with the fewest ranks that cause most
  * of the delay. */
 static const char *delay_text(struct comm_text *w)
 {
     const struct rp_comm_root *out = w->out;
     int64_t margin = 0, count = 0;
-    const char *names = "";
+    const char *names = "", *one;
     size_t i;
 
     if (out->margin_ns <= 0 && out->doubtful_count)
@@ -247,6 +271,9 @@ static const char *delay_text(struct comm_text *w)
         return "no rank: the stages of the pipeline wait for each other, see below";
     if (out->margin_ns <= 0)
         return "no rank: in every collective the last ranks arrived together";
+    one = cause_of_most(w);
+    if (one)
+        return one;
     for (i = 0; i < out->nranks && i < MOST_NAMED; i++) {
         if (i && (double)margin >= RP_COMM_MOST * (double)out->margin_ns)
             break;
@@ -380,6 +407,23 @@ static void note_ends(struct comm_text *w)
                             rp_units_time(w->arena, worst->transfer_ns)));
 }
 
+/* A slow path between two hosts that costs more than all late ranks is looked at first. */
+static void note_slow_path(struct comm_text *w)
+{
+    const struct rp_comm_path *path = w->out->links;
+    int64_t more = 0;
+
+    if (!w->out->nlinks || !(path->slower_ratio >= RP_PLACE_GROUP_SHARE))
+        return;
+    more = rp_ns_between(path->expected_ns, path->compared_ns);
+    if (more > w->out->margin_ns)
+        add_note(w, rp_arena_textf(w->arena,
+                                   "transfers between hosts %s and %s took %.1f times as long as "
+                                   "the same elsewhere, %s more: more than all late ranks cost",
+                                   path->hosts[0], path->hosts[1], 1 + path->slower_ratio,
+                                   rp_units_time(w->arena, more)));
+}
+
 static void write_notes(struct comm_text *w)
 {
     struct rp_comm_root *out = w->out;
@@ -446,6 +490,7 @@ static void write_notes(struct comm_text *w)
                                    out->sizes_option ? " (" : "",
                                    out->sizes_option ? out->sizes_option : "",
                                    out->sizes_option ? ")" : ""));
+    note_slow_path(w);
     note_imbalance(w);
     for (i = 0; i < RP_PLACES; i++)
         if (out->slow_link[i])

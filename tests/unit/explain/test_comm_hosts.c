@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { HOSTS = 4, COLLECTIVES = 6 };
 
@@ -70,6 +71,27 @@ static void links_are_compared_with_the_best(void **state)
     assert_true(fabs(x.root.links[0].bytes_per_s - 2000e9 / 600) < 1);
     assert_true(x.root.links[1].slower_ratio == 0);
     rp_arena_release(&x.arena);
+}
+
+/* Its transfers take 400 ns more than those elsewhere. */
+static void a_path_that_costs_more_than_late_ranks_is_named(void **state)
+{
+    UNUSED_STATE(state);
+    for (int64_t late_ns = 399; late_ns <= 400; late_ns++) {
+        struct run x;
+        bool named = false;
+
+        make(&x, 300);
+        x.root.margin_ns = late_ns;
+        x.root.collective_count = x.root.matched_count = COLLECTIVES;
+        x.root.given_count = x.root.world_size = HOSTS;
+        x.root.matched_by = "group";
+        assert_code(rp_comm_add_texts(&x.root, 2, &x.arena, NULL), RP_OK);
+        for (size_t i = 0; i < x.root.nnotes; i++)
+            named |= strstr(x.root.notes[i], "between hosts b and c took 3.0 times") != NULL;
+        assert_int_equal(named, late_ns == 399);
+        rp_arena_release(&x.arena);
+    }
 }
 
 static void groups_and_dimensions_are_added_up(void **state)
@@ -152,9 +174,12 @@ int test_comm_hosts(void);
 int test_comm_hosts(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_are_compared_with_the_best), cmocka_unit_test(hosts_are_added_up),
+        cmocka_unit_test(links_are_compared_with_the_best),
+        cmocka_unit_test(hosts_are_added_up),
+        cmocka_unit_test(a_path_that_costs_more_than_late_ranks_is_named),
         cmocka_unit_test(groups_and_dimensions_are_added_up),
-        cmocka_unit_test(many_ranks_are_shortened), cmocka_unit_test(nothing_is_guessed)};
+        cmocka_unit_test(many_ranks_are_shortened),
+        cmocka_unit_test(nothing_is_guessed)};
 
     return cmocka_run_group_tests_name("comm_hosts", tests, NULL, NULL);
 }

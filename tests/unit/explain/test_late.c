@@ -87,11 +87,50 @@ static void most_of_it_was_lost_before(void **state)
     rp_arena_release(&x.arena);
 }
 
+/* Rank 0 is late by 40 ns at each of three collectives with rank 1, which is late by all of that at
+   the next with others: no single one is most of it. */
+static void delays_before_add_up(void **state)
+{
+    struct meeting x;
+    struct rp_collective often[4] = {{0}};
+    struct rp_comm_lead slow[4] = {{0}}, fast[4] = {{0}};
+    uint32_t at[3][2] = {{0, 0}, {1, 1}, {2, 2}}, last_at[3] = {3, 0, 0};
+    struct rp_rendezvous all[4];
+    struct rp_rendezvous_list list = {.n = 4, .at = all, .clocks = x.clocks};
+
+    UNUSED_STATE(state);
+    meet(&x, 0, 120);
+    for (int i = 0; i < 4; i++) {
+        often[i] = (struct rp_collective){
+            .name = "often", .begin_ns = 100 * i + 40, .end_ns = 100 * (i + 1)};
+        slow[i] = (struct rp_comm_lead){.compute_ns = 80, .kernel = "gemm"};
+        fast[i] = (struct rp_comm_lead){.compute_ns = 40, .since_ns = i == 3 ? 240 : 0};
+        all[i] = (struct rp_rendezvous){.n = 2, .rank = x.rank[0], .at = at[i % 3], .last = 0};
+    }
+    all[3] = (struct rp_rendezvous){.n = 3, .rank = x.rank[1], .at = last_at, .last = 0};
+    for (size_t r = 0; r < RANKS; r++) {
+        x.of[r].list.at = often;
+        x.of[r].list.n = r > 1 ? 1 : 4 - !r;
+        x.lead_of[r] = r ? fast : slow;
+    }
+    x.lead_of[2] = x.lead_of[3] = &(struct rp_comm_lead){.since_ns = 120, .compute_ns = 40};
+    rp_arena_release(&x.arena);
+    rp_arena_init(&x.arena);
+    assert_code(rp_late_find(&(struct rp_late_ranks){RANKS, x.lists, x.lead_of}, &list, &x.arena,
+                             &x.lates, NULL),
+                RP_OK);
+    assert_string_equal(x.lates[3].cause, "compute");
+    assert_int_equal(x.lates[3].by, 0);
+    assert_int_equal(x.lates[3].ns, 120);
+    rp_arena_release(&x.arena);
+}
+
 /* Each cause of each rank counts alone. */
 static void the_cause_of_most_is_the_main_one(void **state)
 {
     struct rp_late_sums sums = {0};
-    const struct rp_late own = {"compute", "gemm", 5, 1}, other = {"compute", "gelu", 5, 2};
+    const struct rp_late own = {.cause = "compute", .evidence = "gemm", .ns = 5, .by = 1};
+    const struct rp_late other = {.cause = "compute", .evidence = "gelu", .ns = 5, .by = 2};
 
     UNUSED_STATE(state);
     assert_null(rp_late_main(&sums).cause);
@@ -110,6 +149,7 @@ int test_late(void)
         cmocka_unit_test(another_rank_is_named),
         cmocka_unit_test(a_rank_that_was_late_before_is_late_for_that),
         cmocka_unit_test(most_of_it_was_lost_before),
+        cmocka_unit_test(delays_before_add_up),
         cmocka_unit_test(the_cause_of_most_is_the_main_one),
     };
 
