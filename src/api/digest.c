@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `digest`: makes the parts of questions from the traces of a run, or of a shard of it, and writes
- * them into a file, which every one of these questions takes in place of the traces.
+ * `digest` makes the parts of questions from the traces of a run, or of a shard of it, and writes
+ * them into a file, which all these questions accept instead of the traces.
  */
 
 #include "base/text.h"
@@ -39,19 +39,19 @@ static const struct rp_type digest_type = {"digest", sizeof(struct digest_root),
 
 #define WORDS_MOST 32
 
-/* A question with its options, of a text such as "top --by op --step 3". */
+/* A question with its options, from a text such as "top --by op --step 3". */
 struct wanted {
     struct rp_setting given[WORDS_MOST];
     struct rp_settings settings;
 };
 
-/* Questions whose ranks are files of traces. */
+/* Whether the parts of a question can be sent: its ranks must be files of traces. */
 static bool can_travel(const struct rp_question_row *row)
 {
     return row->ranks.rank && !row->ranks.memory;
 }
 
-/* "--by=op" or "--by op" at words[*i]. */
+/* Parses "--by=op" or "--by op" at words[*i]. */
 static enum rp_code parse_option(const struct rp_question_row *row, char **words, size_t n,
                                  size_t *i, struct rp_setting *out, struct rp_err *err)
 {
@@ -101,7 +101,7 @@ static enum rp_code parse_wanted(const char *text, struct rp_arena *arena, struc
     return RP_OK;
 }
 
-/* What --for lists, else every question that can travel. */
+/* Lists the questions of --for, or every question that can travel. */
 static enum rp_code list_asked(const struct rp_settings *settings, struct rp_arena *arena,
                                struct digest_root *root, struct rp_asked **asked,
                                struct rp_err *err)
@@ -126,7 +126,7 @@ static enum rp_code list_asked(const struct rp_settings *settings, struct rp_are
     return RP_OK;
 }
 
-/* "2/8": the third of eight. */
+/* Parses "2/8", the third shard of eight. */
 static enum rp_code parse_shard(const char *text, struct rp_digesting *d, struct rp_err *err)
 {
     char *slash, *end;
@@ -148,7 +148,7 @@ static enum rp_code parse_shard(const char *text, struct rp_digesting *d, struct
 
 /* ------------------------------------------------------------------ the question */
 
-/* Kept in memory first: its size is that of the parts that were made for it. */
+/* The digest is first kept in memory: it is as large as the parts that were made for it. */
 static enum rp_code write_packed(struct rp_digesting *d, const char *output, struct rp_err *err)
 {
     struct rp_out *plain = NULL;

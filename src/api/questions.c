@@ -23,7 +23,8 @@ static const struct rp_question_row *const rows[] = {
 
 #define NROWS (sizeof rows / sizeof rows[0])
 
-/* The public side of the rows: the same pointers, since the question is a row's first member. */
+/* Returns the public side of the rows: the same pointers, since the question is a row's first
+   member. */
 const struct rp_question *const *rp_question_list(size_t *n)
 {
     _Static_assert(offsetof(struct rp_question_row, question) == 0, "question comes first");
@@ -76,8 +77,8 @@ static enum rp_code answer(const struct rp_question_row *row, struct rp_ctx *ctx
                     : rp_ask_ranks(ctx, dataset, settings, &row->ranks, result, err);
 }
 
-/* With a log of what the answer rests on (dataset/trust.h). *again: files were not read by their
-   names, and the names mislead. */
+/* Answers with a log of what the answer rests on (dataset/trust.h). *again tells that files were
+   skipped by their names, and that the names were wrong. */
 static enum rp_code answer_trusted(const struct rp_question_row *row, struct rp_ctx *ctx,
                                    const struct rp_dataset *dataset,
                                    const struct rp_settings *settings, bool select, bool *again,
@@ -123,7 +124,7 @@ static enum rp_code write_files(const struct rp_question_row *row, const struct 
     return row->write(settings, result, err);
 }
 
-/* The names of files tell which ranks they hold, so that only the wanted ones are read. Where a
+/* The names of files tell which ranks they contain, so that only the wanted ones are read. If a
    name was wrong, the question is asked again, and reads all files. */
 static enum rp_code ask_row(const struct rp_question_row *row, struct rp_ctx *ctx,
                             const struct rp_dataset *dataset, const struct rp_settings *settings,

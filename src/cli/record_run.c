@@ -17,8 +17,7 @@
 /* -------------------------------------------------------------------------- running */
 
 /* Whether to forward a signal to the child. An interrupt from the terminal, or one sent to the
-   whole process group, reaches the child anyway; one that was sent to this process alone is
-   forwarded. */
+   whole process group, reaches the child anyway; one sent only to this process is forwarded. */
 static bool is_forwarded(const siginfo_t *info)
 {
     if (info->si_signo == SIGCHLD)
@@ -149,7 +148,7 @@ static void remove_unfinished_of(const char *folder)
         closedir(dir);
 }
 
-/* For folders of this host only: process ids of other hosts are unknown here. */
+/* Only for folders of this host: process ids of other hosts are unknown here. */
 static void remove_unfinished(const char *root)
 {
     char host[256] = "", path[PATH_MAX];
@@ -242,14 +241,14 @@ void record_spent(const struct record *r)
         rp_recording_spent(r->folder, time_ns(&used.ru_utime) + time_ns(&used.ru_stime));
 }
 
-/* By how many percent recorded steps are longer than this. */
+/* Returns by how many percent recorded steps are longer than this. */
 static double longer_than(const struct rp_recording *rec, int64_t ns)
 {
     return ns > 0 ? 100.0 * ((double)rec->recorded_step_ns / (double)ns - 1) : 0;
 }
 
-/* The first thing to know of a recording is what it did to the program: measured in steps, where
-   the recorder saw them, else the CPU time of its own code. */
+/* Prints first what the recording did to the program: measured in steps if the recorder saw them,
+   otherwise by the CPU time of its own code. */
 static void print_cost(const struct rp_recording *rec)
 {
     if (rec->unrecorded_step_ns > 0) {
@@ -285,7 +284,7 @@ static void print_lost(const struct rp_recording *rec)
                 with_commas(rec->overwritten, number));
 }
 
-/* The first line that a Python program left when an exception ended it. */
+/* Prints the first line that a Python program left when an exception ended it. */
 static void print_error(const struct record *r)
 {
     char path[PATH_MAX + 16], line[512];
@@ -298,7 +297,7 @@ static void print_error(const struct record *r)
         fclose(f);
 }
 
-/* A shell tells only of programs that it has started itself. */
+/* Prints the signal, because a shell reports only programs that it has started itself. */
 static void print_signal(const struct record *r)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGKILL};
@@ -310,7 +309,7 @@ static void print_signal(const struct record *r)
                     crashes[i] == SIGKILL ? ", as it is when memory runs out" : "");
 }
 
-/* What --keep has kept, beside the recording. */
+/* Prints what --keep has kept besides the recording. */
 static void print_kept(const struct record *r)
 {
     char path[PATH_MAX + 16], first[NAME_MAX + 1] = "";
@@ -347,7 +346,7 @@ static void print_events(const struct record *r, const struct rp_recording *rec)
     print_kept(r);
     fprintf(stderr, "reprise: next: reprise %s %s\n",
             record_key_has_source(r, "sample") && !record_key_has_source(r, "frameworks")
-                ? "top --by line" /* nothing but stacks: there are no steps to report */
+                ? "top --by line" /* there are only stacks, and no steps to report */
                 : "report",
             r->name);
 }
@@ -387,7 +386,7 @@ static int control_usage(const char *text)
     return cli_usage("record", &err);
 }
 
-/* Waits until a process has followed; they look ten times a second. */
+/* Waits until a process has followed; processes look ten times a second. */
 static bool control_is_followed(const char *folder, bool mark, uint64_t before)
 {
     const struct timespec pause = {.tv_nsec = 10000000};

@@ -17,8 +17,9 @@
 #define RP_LIBDIR "lib"
 #endif
 
-/* How the variable holds the library: one path, or a colon-separated list that may have entries. Or
-   there is none: the framework itself writes into the folder that the variable names. */
+/* How the variable names the library: as one path, or in a colon-separated list that may have
+   entries. For BY_FOLDER there is no library: the framework itself writes into the folder that the
+   variable names. */
 enum way { BY_PRELOAD, BY_PATH, BY_LIST, BY_FOLDER };
 
 static const struct source {
@@ -26,8 +27,8 @@ static const struct source {
     enum way way;
     bool always, by_default;
     bool preload_too; /* it also intercepts calls of the program */
-    bool has_python;  /* it has modules that Python imports when it starts */
-    const char *also; /* other variables it needs, if they are not set: "A=1 B=2" */
+    bool has_python;  /* it has modules that Python imports at its start */
+    const char *also; /* other variables that it needs, set unless they are: "A=1 B=2" */
 } sources[] = {
     {"host", "LD_PRELOAD", BY_PRELOAD, true, true, false, false, NULL},
     {"cuda", "CUDA_INJECTION64_PATH", BY_PATH, false, true, true, false, NULL},
@@ -48,8 +49,8 @@ static const struct source {
 
 #define NSOURCES (sizeof sources / sizeof sources[0])
 
-/* What `--set` takes. A key begins with the name of its source, which reads it from the environment
-   (`option` of capture/core/core.h). */
+/* The keys of `--set`. A key begins with the name of its source, which reads it from the
+   environment (`option` of capture/core/core.h). */
 static const struct rp_option keys[] = {
     {"set blocking.min_ns", 0, RP_OPT_INT, "N", "1000", NULL, 0},
     {"set compile.limit", 0, RP_OPT_BYTES, "SIZE", "256MiB", NULL, 0},
@@ -183,7 +184,7 @@ static void add_to_variable(const char *variable, const char *path, bool before)
     setenv(variable, path, 1);
 }
 
-/* PyTorch reports its operators by NVTX where it can, so that library is loaded too. */
+/* PyTorch reports its operators by NVTX if it can, so that library is loaded, too. */
 static void python_enable(const struct record *r)
 {
     char path[PATH_MAX + 64];
@@ -225,7 +226,7 @@ static void source_enable(struct record *r, const struct source *source, const c
     }
     if (source->way == BY_PATH)
         setenv(source->variable, path, 1);
-    else if (source->way != BY_FOLDER) /* which is not known yet */
+    else if (source->way != BY_FOLDER) /* which is not yet known */
         add_to_variable(source->variable, path, true);
     if (source->preload_too)
         add_to_variable("LD_PRELOAD", path, false);
@@ -259,7 +260,8 @@ bool record_key_has_source(const struct record *r, const char *key)
 
 bool record_sources(struct record *r, const char *with, bool *usage, struct rp_err *err)
 {
-    bool adds = with && *with == '+'; /* to those that are used without the option */
+    bool adds =
+        with && *with == '+'; /* adds them to the sources that are used without the option */
 
     if (!sources_known(with, err)) {
         *usage = true;
@@ -306,9 +308,9 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
 
 /* -------------------------------------------------------------------------- size */
 
-/* PyTorch writes its log without a limit, at an offset of its own. What is beyond the limit is
-   given back to the file system while it writes, and the file is cut when it has ended: a reader
-   loses the record in which it is cut. */
+/* PyTorch writes its log without a limit, at an offset of its own. The part beyond the limit is
+   returned to the file system while it writes, and the file is cut when it has ended: a reader
+   loses the record at the cut. */
 static void bound_file(int fd, off_t limit, bool ended)
 {
     struct stat st;
@@ -339,7 +341,7 @@ void record_sources_bound(const struct record *r, bool ended)
         closedir(dir);
 }
 
-/* Of the log of torch.compile; 0: there is none in the recording. */
+/* Returns the limit of the log of torch.compile; 0 if the recording has none. */
 static int64_t log_limit(const struct record *r)
 {
     static const char name[] = "set compile.limit";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Error messages on stderr. */
+/* Prints error messages on stderr. */
 #include "cli/cli.h"
 #include "cli/record.h"
 
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* File names may contain anything: control characters are shown as \xNN, also those of two bytes
-   (U+0080 to U+009F), and line ends that no blank follows, as after ours. */
+/* File names may contain anything: control characters are shown as \xNN, including those of two
+   bytes (U+0080 to U+009F), and line ends that no blank follows, unlike ours. */
 static void print_error(const struct rp_err *err)
 {
     fputs("reprise: ", stderr);

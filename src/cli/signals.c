@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inputs are mapped: a copy of a trace would take as much memory again. Where somebody shortens a
- * file that is mapped, or its disk fails, the next look at what is gone is SIGBUS. That ends the
- * program, as bad input and with the name of the file, which /proc/self/maps knows. Everything here
- * may be called in a signal handler.
+ * Inputs are mapped, because a copy of a trace would take as much memory again. If somebody
+ * shortens a mapped file, or its disk fails, the next access to the missing part raises SIGBUS.
+ * That ends the program, as bad input, with the name of the file, which /proc/self/maps contains.
+ * Everything here may be called in a signal handler.
  */
 #include "cli/cli.h"
 
@@ -36,7 +36,8 @@ static uintptr_t read_hex(const char **at)
     return value;
 }
 
-/* The file of a mapping, in `line`: "BEGIN-END rights offset device inode   PATH"; NULL: none. */
+/* Finds the file of a mapping in `line`: "BEGIN-END rights offset device inode PATH"; NULL if there
+   is none. */
 static const char *mapped_file(uintptr_t address, char *line, size_t size)
 {
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -69,7 +70,7 @@ static void end_on_lost_file(int number, siginfo_t *info, void *context)
     (void)context;
     if (!path) {
         signal(number, SIG_DFL);
-        return; /* to the same instruction, which ends the program now */
+        return; /* returns to the same instruction, which now ends the program */
     }
     say("reprise: '");
     say(path);
@@ -77,8 +78,8 @@ static void end_on_lost_file(int number, siginfo_t *info, void *context)
     _exit(BAD_INPUT);
 }
 
-/* A file that may not become larger is an error of a write, which removes what was begun. A handler
-   does not outlive an exec, as being ignored would. */
+/* If a file may not become larger, the write fails, and its error removes the unfinished file. A
+   handler does not outlive an exec, but an ignored signal would. */
 static void go_on(int number)
 {
     (void)number;

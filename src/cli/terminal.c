@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Color and width of the output: by option, else by environment, else by what the descriptor is. */
+/* Chooses color and width of the output: by option, otherwise by environment, otherwise by the kind
+   of the descriptor. */
 #include "cli/cli.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ bool cli_use_color(const char *when, int fd)
     return isatty(fd);
 }
 
-/* Whether the locale of the environment writes UTF-8. */
+/* Whether the locale of the environment uses UTF-8. */
 static bool uses_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request ends with an empty line. Each line ends with CR LF, and holds no other control
+ * A request ends with an empty line. Each line ends with CR LF and contains no other control
  * character; there is one Host, and at most one Origin.
  */
 #include "http/request.h"
@@ -62,7 +62,7 @@ static bool is_name(struct text name)
     return name.n > 0;
 }
 
-/* One line, without its end. */
+/* Reads one line, without its end. */
 static bool read_header(const char *line, const char *end, struct headers *h)
 {
     const char *colon = memchr(line, ':', (size_t)(end - line));
@@ -100,7 +100,7 @@ static bool read_headers(const char *at, const char *end, struct headers *h)
     return h->hosts == 1 && h->origins <= 1 && !h->has_body;
 }
 
-/* CR and LF only together; a NUL, or another control character, never. */
+/* Whether CR and LF only occur together, and NUL and other control characters never. */
 static bool is_clean(const char *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -116,7 +116,7 @@ static bool is_clean(const char *bytes, size_t n)
     return true;
 }
 
-/* "127.0.0.1:PORT" or "localhost:PORT", with a prefix. */
+/* Whether it is "127.0.0.1:PORT" or "localhost:PORT", with a prefix. */
 static bool is_ours(struct text text, const char *prefix, unsigned port)
 {
     static const char *const names[] = {"127.0.0.1", "localhost"};
@@ -137,7 +137,7 @@ static bool is_allowed(const struct headers *h, const struct rp_http_guard *guar
            (!h->site.n || equals(h->site, "same-origin") || equals(h->site, "none"));
 }
 
-/* In a time that does not tell how many characters are right. */
+/* Compares in a time that does not tell how many characters are right. */
 static bool has_token(const char *at, const char *end, const char *token)
 {
     unsigned differs = 0;
@@ -160,7 +160,7 @@ static bool copy_text(char *to, size_t size, const char *at, const char *end)
     return true;
 }
 
-/* "/TOKEN/path?query", or "/path?query" where there is no token */
+/* Reads "/TOKEN/path?query", or "/path?query" if there is no token. */
 static int read_target(const char *at, const char *end, const struct rp_http_guard *guard,
                        struct rp_http_request *out)
 {
@@ -172,7 +172,7 @@ static int read_target(const char *at, const char *end, const struct rp_http_gua
             return 403;
         at += RP_HTTP_TOKEN;
         if (at == end || *at != '/')
-            return 403; /* without its last slash: the page would not find its answers */
+            return 403; /* without the last slash, the page would not find its answers */
         at++;
     }
     const char *question = memchr(at, '?', (size_t)(end - at));
@@ -182,7 +182,7 @@ static int read_target(const char *at, const char *end, const struct rp_http_gua
     return 200;
 }
 
-/* "GET /target HTTP/1.1", without its end. */
+/* Reads "GET /target HTTP/1.1", without its end. */
 static int read_line(const char *at, const char *end, const struct rp_http_guard *guard,
                      struct rp_http_request *out)
 {
@@ -210,7 +210,9 @@ int rp_http_parse(const char *bytes, size_t n, const struct rp_http_guard *guard
     const char *line = memmem(bytes, n, "\r\n", 2);
     if (!is_clean(bytes, *used) || !read_headers(line + 2, end + 2, &h))
         return 400;
-    if (!is_allowed(&h, guard)) /* before the token: who asks from elsewhere learns nothing */
+    if (!is_allowed(
+            &h,
+            guard)) /* checked before the token, so that requests from elsewhere learn nothing */
         return 403;
     out->accept[0] = '\0';
     if (h.accept.n < sizeof out->accept)
@@ -224,7 +226,7 @@ double rp_http_weight(const struct rp_http_request *request, const char *type)
     size_t best = 0;
     double found = *at ? 0 : 1;
 
-    for (; *at; at = end + (*end == ',')) { /* "a/b;v=1;q=0.5, a/c": the closest counts */
+    for (; *at; at = end + (*end == ',')) { /* in "a/b;v=1;q=0.5, a/c" the closest type counts */
         struct text name = trimmed(at, at + strcspn(at, ",;"));
         size_t close = equals(name, type) ? 3
                        : name.n == (size_t)(slash - type) + 2 &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server: one thread, which waits for all connections at once, and one for requests that take
- * long (slow.h). It listens on the loopback
- * interface only; where it has a token, it answers who knows it and is a program of the same user.
- * A page keeps one request ("alive") open; when the last of them is gone, the browser is.
+ * long (slow.h). It listens only on the loopback interface; if it has a token, it answers only
+ * programs of the same user that know it. A page keeps one request ("alive") open; when the last of
+ * them is gone, so is the browser.
  */
 #include "http/server.h"
 
@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #define CONNECTIONS 64
-#define IDLE_MS     60000 /* of a connection without a request */
-#define REQUEST_MS  10000 /* for a request to arrive whole, or an answer to be taken */
-#define REAPPEAR_MS 4000  /* in which a page that is loaded again comes back */
+#define IDLE_MS     60000 /* for a connection without a request */
+#define REQUEST_MS  10000 /* for a request to arrive completely, or an answer to be taken */
+#define REAPPEAR_MS 4000  /* in which a reloaded page must come back */
 
 struct connection {
     int fd; /* -1: none */
@@ -37,7 +37,7 @@ struct connection {
     struct rp_out *out; /* the answer, while it is sent */
     size_t sent;
     bool closing;    /* after the answer */
-    uint64_t ticket; /* of the answer that is made elsewhere; 0: none */
+    uint64_t ticket; /* of the answer that the other thread makes; 0 if none */
     int64_t since_ms;
 };
 
@@ -46,7 +46,7 @@ struct server {
     struct rp_http_guard guard;
     struct connection at[CONNECTIONS];
     int listener, done_fd;
-    struct rp_http_slow *slow; /* NULL: no request takes long */
+    struct rp_http_slow *slow; /* NULL if no request takes long */
     uint64_t tickets;
     bool had_page;
     int64_t lonely_ms; /* since when there has been no page */
@@ -71,7 +71,7 @@ static void connection_close(struct connection *c)
     *c = (struct connection){.fd = -1};
 }
 
-/* The user of the socket at the other end, as the system lists it; -1: not known. */
+/* Returns the user of the socket at the other end, as the system lists it; -1 if not known. */
 static long peer_user(const struct sockaddr_in *peer, unsigned port)
 {
     FILE *list = fopen("/proc/net/tcp", "re");
@@ -93,7 +93,8 @@ static long peer_user(const struct sockaddr_in *peer, unsigned port)
     return found;
 }
 
-/* A free place; of none that of the connection that has waited longest for its next request. */
+/* Finds a free place; if there is none, that of the connection that has waited longest for its next
+   request. */
 static struct connection *find_place(struct server *s)
 {
     struct connection *oldest = NULL;
@@ -202,7 +203,7 @@ static void answer_request(struct server *s, struct connection *c,
     rp_out_abandon(body);
 }
 
-/* Nobody could be served meanwhile: that time counts against no connection. */
+/* No connection could be served in this time, so it does not count against any. */
 static void forgive(struct server *s, int64_t spent_ms)
 {
     for (size_t i = 0; i < CONNECTIONS; i++)
@@ -239,7 +240,7 @@ static bool ask_elsewhere(struct server *s, struct connection *c,
     return true;
 }
 
-/* Begins the next answer, where a request is there. */
+/* Begins the next answer if a request has arrived. */
 static void take_request(struct server *s, struct connection *c)
 {
     struct rp_http_request request;
@@ -256,13 +257,13 @@ static void take_request(struct server *s, struct connection *c)
         answer_request(s, c, &request);
         forgive(s, now_ms() - c->since_ms);
     } else {
-        c->closing = true; /* what follows cannot be trusted to begin a request */
+        c->closing = true; /* the rest may not be the begin of a request */
         put_failure(c, status, NULL, false);
     }
     end_answer(c);
 }
 
-/* Sends the answers that were made elsewhere, to those who still wait for them. */
+/* Sends the answers of the other thread to the clients that still wait for them. */
 static void take_answers(struct server *s)
 {
     struct rp_http_job *job;
@@ -301,7 +302,8 @@ static void send_some(struct server *s, struct connection *c)
         return;
     rp_out_abandon(c->out);
     c->out = NULL;
-    if (c->closing) /* what still arrives is read: else the system would take the answer back */
+    if (c->closing) /* arriving bytes are still read, because the system would otherwise discard the
+                       answer */
         shutdown(c->fd, SHUT_WR);
     else if (!c->alive)
         take_request(s, c);

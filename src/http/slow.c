@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread with two lists: jobs that wait and jobs that are done. A byte in a pipe wakes the server
- * for each that is done.
+ * A thread with two lists: waiting jobs and finished jobs. A byte in a pipe wakes the server for
+ * each finished one.
  */
 #include "http/slow.h"
 
@@ -69,7 +69,7 @@ static void *answer_jobs(void *user)
         pthread_mutex_lock(&slow->lock);
         job->next = slow->done;
         slow->done = job;
-        (void)!write(slow->pipe[1], "", 1); /* where it is full, the server wakes up anyway */
+        (void)!write(slow->pipe[1], "", 1); /* if it is full, the server wakes up anyway */
     }
     pthread_mutex_unlock(&slow->lock);
     return NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `doctor`: is this machine ready? Each check is a function that fills one row: what was found,
- * whether that is sufficient, and what to do where it is not. Nothing is changed or started; shared
- * libraries are loaded to see whether they can be. With `--test` the rows are tests (selftest.c).
+ * `doctor` tells whether this machine is ready. Each check is a function that fills one row: what
+ * was found, whether that is sufficient, and what to do if it is not. Nothing is changed or
+ * started; shared libraries are loaded to see whether they can be. With `--test` the rows are tests
+ * (selftest.c).
  */
 #include "machine/doctor.h"
 #include "abi/elf_symbols.h"
@@ -124,8 +125,9 @@ static void check_libraries(struct rp_arena *arena, struct rp_doctor_row *row)
         row->advice = "'reprise version' lists what to install";
 }
 
-/* Whether the kernel lets this process sample, tried rather than concluded from settings: a
-   container may forbid what they allow. cpu -1: this process on any; else all processes there. */
+/* Whether the kernel lets this process sample, which is tried rather than concluded from settings,
+   because a container may forbid it anyway. cpu -1 means this process on any CPU; otherwise it
+   means all processes on that one. */
 static bool can_sample(bool kernel, int cpu)
 {
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -158,7 +160,7 @@ static void check_perf(struct rp_arena *arena, struct rp_doctor_row *row)
                       "in the kernel, but not in which functions, and costs more";
 }
 
-/* The smallest program, "return 0", of the kind that bpftrace attaches to a clock. */
+/* Loads the smallest program, "return 0", of the kind that bpftrace attaches to a clock. */
 static void check_bpf(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     const uint64_t program[] = {UINT64_C(0x00000000000000b7), UINT64_C(0x0000000000000095)};
@@ -180,7 +182,7 @@ static void check_bpf(struct rp_arena *arena, struct rp_doctor_row *row)
         close((int)fd);
 }
 
-/* The first line of a file, without its newline, or NULL. */
+/* Returns the first line of a file, without its newline, or NULL. */
 static const char *first_line(struct rp_arena *arena, const char *path)
 {
     char line[256];
@@ -216,7 +218,7 @@ static void check_amd(struct rp_arena *arena, struct rp_doctor_row *row)
                        : "no AMD compute device (/dev/kfd)";
 }
 
-/* The first path that matches, or NULL. */
+/* Returns the first path that matches, or NULL. */
 static const char *first_match(struct rp_arena *arena, const char *pattern)
 {
     const char *found = NULL;
@@ -228,8 +230,8 @@ static const char *first_match(struct rp_arena *arena, const char *pattern)
     return found;
 }
 
-/* Python packages contain libraries: searches those of each python3 on the PATH, and tells which
-   it was. */
+/* Searches the Python packages of each python3 on the PATH, which may contain the library, and
+   tells which python3 it was. */
 static const char *find_in_python(struct rp_arena *arena, const char *pattern, const char **python)
 {
     const char *dir = getenv("PATH"), *found = NULL;
@@ -254,7 +256,7 @@ const char *rp_doctor_python(struct rp_arena *arena, const char *package)
     return find_in_python(arena, pattern, &python) ? python : NULL;
 }
 
-/* The first name that can be loaded (or, with a '/', that exists), or NULL. */
+/* Returns the first name that can be loaded (or, with a '/', that exists), or NULL. */
 static const char *find_library(struct rp_arena *arena, const char *const *names)
 {
     const char *found = NULL, *python;
@@ -284,7 +286,7 @@ static void library_row(struct rp_arena *arena, struct rp_doctor_row *row, const
     row->advice = found ? NULL : advice;
 }
 
-/* Leaves the folder of a file in *path; "." where it has none. */
+/* Leaves the folder of a file in *path; "." if it has none. */
 static void folder_of(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -295,7 +297,8 @@ static void folder_of(char *path)
         strcpy(path, ".");
 }
 
-/* The folders of this program and of what contains this code: libreprise.so, or the program. */
+/* The folders of this program and of the file that contains this code: libreprise.so, or the
+   program. */
 struct own_folders {
     char program[1024], library[1024];
 };
@@ -313,8 +316,8 @@ static void own_folders(struct own_folders *own)
     folder_of(own->library);
 }
 
-/* The injected library of a source: in REPRISE_CAPTURE_DIR, beside the program, or installed. Where
-   another program has loaded libreprise.so, in the same places beside that. */
+/* Finds the injected library of a source: in REPRISE_CAPTURE_DIR, beside the program, or installed.
+   If another program has loaded libreprise.so, it is searched in the same places beside that. */
 const char *rp_doctor_capture(struct rp_arena *arena, const char *source)
 {
     static const char *const places[] = {"capture", "../lib/reprise", "../lib64/reprise",
@@ -353,12 +356,13 @@ const char *rp_doctor_program(struct rp_arena *arena)
     return found;
 }
 
-/* A source of `record`: its own library, the libraries it observes, the variable that loads it. */
+/* A source of `record`: its own library, the libraries that it observes, and the variable that
+   loads it. */
 struct capture_source {
     const char *row, *name, *needs;
-    const char *const *libraries; /* one of these is needed; NULL: none */
+    const char *const *libraries; /* one of these is needed; NULL if none is */
     const char *advice, *variable;
-    check_fn *more; /* where it is ready: what else is to be looked at; or NULL */
+    check_fn *more; /* what else to check if it is ready, or NULL */
 };
 
 static void source_row(struct rp_arena *arena, struct rp_doctor_row *row,
@@ -432,8 +436,8 @@ static void check_platforms(struct rp_arena *arena, struct rp_doctor_row *row)
     row->advice = opencl_advice;
 }
 
-/* Stacks are read by process_vm_readv, which sandboxes may forbid; those of threads that wait are
-   found by a file of the kernel, and another tells root the kernel's own functions. */
+/* Stacks are read by process_vm_readv, which sandboxes may forbid; those of waiting threads are
+   found by a file of the kernel, and another file gives root the kernel's own functions. */
 static void check_stacks(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     long word = 1, copy = 0;
@@ -474,8 +478,8 @@ static const struct capture_source sources[] = {
 
 #define NSOURCES (sizeof sources / sizeof sources[0])
 
-/* A process that runs already is observed by ptrace and process_vm_readv. Yama may forbid that
-   beyond what users and capabilities do. */
+/* A process that already runs is observed by ptrace and process_vm_readv. Yama may forbid that, in
+   addition to the rules for users and capabilities. */
 static void check_sample_pid(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     const char *text = first_line(arena, "/proc/sys/kernel/yama/ptrace_scope");
@@ -536,11 +540,11 @@ static void check_lapack(struct rp_arena *arena, struct rp_doctor_row *row)
     free(path);
 }
 
-/* A library of this process, as the loader names it. */
+/* A library of this process, by its name in the loader. */
 struct library {
     const char *name;
     char path[512];
-    char id[2 * 32 + 2]; /* "ab/cdef…", of its build; "" where it has none */
+    char id[2 * 32 + 2]; /* "ab/cdef…", from its build id; "" if it has none */
 };
 
 static int find_loaded(struct dl_phdr_info *info, size_t size, void *user)
@@ -579,8 +583,8 @@ static bool has_symbols(const char *path)
     return has;
 }
 
-/* Functions that a library does not export have names in its symbol table only, which packages take
-   out: perf and debuggers then look for it by the build id. */
+/* Functions that a library does not export have names only in its symbol table, which packages
+   strip: perf and debuggers then look for it by the build id. */
 static void check_symbols(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     struct library libraries[] = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `doctor --test`: does what is installed work on this machine? Every test runs commands of the
- * program itself on files that are embedded in it, in a scratch folder, and compares what they
- * print. Commands are processes, so that a crash (of a third-party library, or of code for another
- * processor) is a row of the answer and not its end. What a source of `record` records is in
- * selftest_work.c.
+ * `doctor --test` finds out whether the installation works on this machine. Every test runs
+ * commands of the program itself on files that are embedded in it, in a scratch folder, and
+ * compares what they print. Commands are processes, so that a crash (of a third-party library, or
+ * of code for another processor) is a row of the answer and not its end. The programs that the
+ * sources of `record` record are in selftest_work.c.
  */
 #include "dataset/question.h"
 #include "machine/doctor.h"
@@ -33,7 +33,7 @@ static const char passed[] = "ok", not_possible[] = "not possible", failed[] = "
 struct rp_selftest {
     struct rp_arena *arena;
     const char *program, *folder;
-    const char *python; /* that has what a script needs, or NULL */
+    const char *python; /* one that has the packages of a script, or NULL */
     char *work;         /* "RP_SELFTEST_WORK=source" for the commands, or NULL */
 };
 
@@ -44,7 +44,7 @@ static const char *file_of(const struct rp_selftest *t, const char *name)
     return rp_arena_textf(t->arena, "%s/%s", t->folder, name);
 }
 
-/* The begin of a file of the scratch folder, "" where it cannot be read. */
+/* Reads the begin of a file of the scratch folder; "" if it cannot be read. */
 static const char *read_back(const struct rp_selftest *t, const char *name)
 {
     char *text = rp_arena_alloc(t->arena, MAX_OUTPUT, 1);
@@ -61,7 +61,7 @@ static const char *read_back(const struct rp_selftest *t, const char *name)
     return text;
 }
 
-/* Waits for the process; ends it where it takes too long. Returns its exit status, 128 + the
+/* Waits for the process, and ends it if it takes too long. Returns its exit status, 128 + the
    number of the signal that ended it, or -1. */
 static int wait_for(pid_t pid)
 {
@@ -80,7 +80,7 @@ static int wait_for(pid_t pid)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The variables of this process and that of selftest_work.c. */
+/* Returns the variables of this process and that of selftest_work.c. */
 static char **variables(const struct rp_selftest *t)
 {
     size_t n = 0;
@@ -156,7 +156,7 @@ static bool wrong(struct rp_doctor_row *row, const char *finding)
     return false;
 }
 
-/* The command failed: how it ended, and the first line of what it said. */
+/* Describes a failed command: how it ended, and the first line of its output. */
 static bool bad(const struct rp_selftest *t, struct rp_doctor_row *row, const char *line,
                 int status)
 {
@@ -178,7 +178,7 @@ static bool expect_status(const struct rp_selftest *t, struct rp_doctor_row *row
     return status == 0 || bad(t, row, line, status);
 }
 
-/* Runs a command that must succeed and print the text; the row says what went wrong otherwise. */
+/* Runs a command that must succeed and print the text; otherwise the row says what failed. */
 static bool expect(const struct rp_selftest *t, struct rp_doctor_row *row, const char *line,
                    const char *text)
 {
@@ -280,7 +280,7 @@ static void test_program(const struct rp_selftest *t, const char *ending, struct
         good(row, "written and read back");
 }
 
-/* pjrt and tf run here where `replay engines` has found their library. */
+/* pjrt and tf run here if `replay engines` has found their library. */
 static void test_engine(const struct rp_selftest *t, const char *engine, struct rp_doctor_row *row)
 {
     const char *input = !strcmp(engine, "tf") ? "--fetch c:0 @graph.pbtxt" : "@program.hlo.txt";
@@ -299,10 +299,10 @@ static void test_engine(const struct rp_selftest *t, const char *engine, struct 
         good(row, "the result is the known one");
     else if ((at = strstr(read_back(t, "err"), "from the plugin: ")) != NULL)
         cannot(row, rp_arena_textf(t->arena, "the plugin: %.*s", (int)strcspn(at + 17, "\n"),
-                                   at + 17)); /* it is there, its device is not */
+                                   at + 17)); /* the library is there, but its device is not */
 }
 
-/* What a program that failed said last. */
+/* Returns the last line of a program that failed. */
 static const char *last_line(const struct rp_selftest *t)
 {
     const char *said = read_back(t, "err");
@@ -315,8 +315,8 @@ static const char *last_line(const struct rp_selftest *t)
     return rp_arena_textf(t->arena, "%.*s", (int)(end - begin), said + begin);
 }
 
-/* Where the recorded program failed: it says that something is missing here, or fails without
-   `record`, too, or the source is to blame. */
+/* Describes why the recorded program failed: it lacks something here, or fails without `record`,
+   too, or the source is at fault. */
 static bool not_recorded(const struct rp_selftest *t, const char *program, const char *line,
                          int status, struct rp_doctor_row *row)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of `doctor --test`: a trace of two steps, the same eight kernels compressed in two
- * ways, samples, two programs whose result is [0, 24, 48, 72], and two scripts to record.
+ * Makes the files of `doctor --test`: a trace of two steps, the same eight kernels compressed in
+ * two ways, samples, two programs whose result is [0, 24, 48, 72], and two scripts to record.
  */
 #include "machine/doctor.h"
 
@@ -46,7 +46,7 @@ static const char graph[] =
     "  tensor { dtype: DT_FLOAT tensor_shape { } float_val: 3 } } } }\n"
     "node { name: \"c\" op: \"Mul\" input: \"a\" input: \"b\" attr { key: \"T\" value { type: DT_FLOAT } } }\n";
 
-/* For sources that see PyTorch. The second is a job of one process. */
+/* Scripts for sources that see PyTorch; the second one is a job of one process. */
 static const char operators[] =
     "import torch\n"
     "torch.mm(torch.ones(512, 512), torch.ones(512, 512))\n";
@@ -59,7 +59,7 @@ static const char collective[] =
     "dist.all_reduce(torch.ones(1024))\n"
     "dist.destroy_process_group()\n";
 
-/* NumPy's format: 118 bytes of header, then the numbers, little-endian. */
+/* An array in NumPy's format: 118 bytes of header, then the numbers, little-endian. */
 static const char result[] =
     "\x93NUMPY\x01\0v\0{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }"
     "                                                            \n"

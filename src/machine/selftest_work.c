@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The programs that `doctor --test` records, one for each source of `record`. They are this program
- * again, told by a variable, so that nothing has to be compiled: each does what the source sees in
- * a user's program, by the libraries of this machine, which it loads. NVTX, NCCL and SYCL are used
- * from their other side: the library of the source is loaded and called as they do it, which needs
- * no device. What uses PyTorch is a script (selftest_files.c).
+ * started again, as a variable tells, so that nothing has to be compiled: each does what the source
+ * observes in a user's program, with libraries of this machine, which it loads. For NVTX, NCCL and
+ * SYCL, the library of the source is loaded and called as they do it, which needs no device.
+ * Programs with PyTorch are scripts (selftest_files.c).
  */
 #include "abi/nccl_profiler.h"
 #include "abi/nvtx.h"
@@ -34,7 +34,7 @@ static bool find(void *library, const char *name, void *function)
     return found != NULL;
 }
 
-/* The first library of the names (NULL ends them), for this whole process. */
+/* Loads the first library of the names (NULL ends them), for this whole process. */
 static void *load(const char *const *names)
 {
     void *library = NULL;
@@ -44,7 +44,7 @@ static void *load(const char *const *names)
     return library;
 }
 
-/* Not the source is at fault. */
+/* Fails for a reason other than the source. */
 static enum rp_code missing(struct rp_err *err, const char *what)
 {
     return rp_err_set(err, RP_MISSING, RP_SELFTEST_MISSING "%s", what);
@@ -66,7 +66,7 @@ static double cpu_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* For every program, so that its recording is not empty. */
+/* Every program records a range, so that its recording is not empty. */
 static void use_range(void)
 {
     void (*begin)(const char *), (*end)(void);
@@ -108,7 +108,8 @@ static enum rp_code use_processor(struct rp_err *err)
 
 /* ------------------------------------------------------------------ NVTX, NCCL, SYCL */
 
-/* The library that the variable names, as NVTX and NCCL load it. NULL and RP_OK: it is not set. */
+/* Loads the library that the variable names, as NVTX and NCCL do. Returns NULL and RP_OK if it is
+   not set. */
 static enum rp_code load_tool(const char *variable, void **library, struct rp_err *err)
 {
     const char *path = getenv(variable);
@@ -119,7 +120,8 @@ static enum rp_code load_tool(const char *variable, void **library, struct rp_er
 }
 
 #define NVTX_SLOTS 16
-#define NVTX_TABLE "REPRISE_DOCTOR_NVTX" /* its address: the interface has no argument for it */
+#define NVTX_TABLE \
+    "REPRISE_DOCTOR_NVTX" /* its address, because the interface has no argument for it */
 
 static int nvtx_table(uint32_t module, rp_nvtx_function ***table, unsigned *size)
 {
@@ -187,7 +189,7 @@ static enum rp_code use_nccl(struct rp_err *err)
     return RP_OK;
 }
 
-/* The dispatcher of the SYCL runtime, which loads the source, hears of a call. */
+/* Reports a call to the dispatcher of the SYCL runtime, which loads the source. */
 static enum rp_code use_sycl(struct rp_err *err)
 {
     static const char *const names[] = {"libxptifw.so", NULL};
@@ -212,7 +214,7 @@ static enum rp_code use_sycl(struct rp_err *err)
 
 /* ------------------------------------------------------------------ MPI, OpenCL */
 
-/* One process that waits for itself. Handles are pointers in Open MPI, numbers in MPICH. */
+/* Runs one process that waits for itself. Handles are pointers in Open MPI and numbers in MPICH. */
 static enum rp_code use_mpi(struct rp_err *err)
 {
     static const char *const names[] = {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12",
@@ -222,7 +224,7 @@ static enum rp_code use_mpi(struct rp_err *err)
 
     if (!library)
         return missing(err, "no library of MPI was found (libmpi.so, libmpich.so)");
-    /* of the first library that has it, as in a program that is linked with MPI */
+    /* uses the first library that has it, as in a program that is linked with MPI */
     if (!find(RTLD_DEFAULT, "MPI_Init", &init) || !find(RTLD_DEFAULT, "MPI_Barrier", &barrier) ||
         !find(RTLD_DEFAULT, "MPI_Finalize", &finalize))
         return missing(err, "the library of MPI lacks functions");

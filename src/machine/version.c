@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `version`: the version and the optional libraries of this build. */
+/* `version` prints the version and the optional libraries of this build. */
 #include "dataset/question.h"
 #include "machine/features.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Model Context Protocol over two descriptors: a line of JSON-RPC 2.0 is a message. A message
- * is first taken apart (id, method, text of the parameters), so that whatever is wrong with its
- * parameters is answered with its id. What takes work (calls of tools, pages) is answered in its
- * order by one thread; the thread that reads answers everything else meanwhile, and ends a call
- * that the client cancels.
+ * The Model Context Protocol over two descriptors: each message is a line of JSON-RPC 2.0. A
+ * message is first parsed (id, method, text of the parameters), so that errors in its parameters
+ * are answered with its id. One thread answers requests that take work (calls of tools, pages) in
+ * their order; the thread that reads answers all others meanwhile, and ends a call that the client
+ * cancels.
  */
 #include "mcp/mcp.h"
 
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define MESSAGE_MAX (4 << 20)
-#define WAITING_MAX 64 /* calls; then nothing is read until one is answered */
+#define WAITING_MAX 64 /* the most calls that wait; then nothing is read until one is answered */
 #define SKILL_URI   "reprise://skill"
 
 extern const char rp_mcp_skill_text[]; /* docs/agents.md */
@@ -64,11 +64,11 @@ const char *rp_mcp_string(struct rp_arena *arena, struct rp_json *json)
 
 struct message {
     struct rp_arena arena;
-    const char *id; /* its text, or NULL: a notification */
+    const char *id; /* its text; NULL for a notification */
     const char *version, *method, *params;
 };
 
-/* The text of a value, so that it outlives the parser. */
+/* Keeps the text of a value, so that it outlives the parser. */
 static const char *keep_raw(struct message *m, struct rp_json *json)
 {
     struct rp_json_token raw = {0};
@@ -76,7 +76,7 @@ static const char *keep_raw(struct message *m, struct rp_json *json)
     return rp_json_raw(json, &raw) ? rp_arena_copy(&m->arena, raw.text, raw.len) : NULL;
 }
 
-/* An id is a string or a number; it is sent back as it came, so it must be strict JSON. */
+/* An id is a string or a number; it is sent back unchanged, so it must be strict JSON. */
 static bool id_is_sound(const char *id)
 {
     return id && (*id == '"' || *id == '-' || (*id >= '0' && *id <= '9')) && strlen(id) < 1000 &&
@@ -126,8 +126,8 @@ static void respond_error(struct rp_out *to, const char *id, int number, const c
     rp_out_text(to, "}}\n");
 }
 
-/* One of the parameters, in the arena, or NULL: the text of a string, or any value as it is
-   written. */
+/* Returns one of the parameters, in the arena, or NULL: the text of a string, or any other value as
+   it is written. */
 static const char *parameter(struct message *m, const char *name, bool written)
 {
     struct rp_mcp_text source;
@@ -198,7 +198,7 @@ static void answer_resource(struct rp_mcp *mcp, struct message *m, struct rp_out
     rp_out_text(to, "}]}}\n");
 }
 
-/* What people ask first, as prompts that a client offers them. */
+/* The questions that people ask first, as prompts that a client offers them. */
 static const struct prompt {
     const char *name, *title, *argument, *about, *text;
 } prompts[] = {
@@ -311,7 +311,7 @@ static void answer(struct rp_mcp *mcp, struct message *m, struct rp_out *to)
     }
 }
 
-/* Whether there is a message to answer, or to follow; writes what is wrong with it. */
+/* Whether there is a message to answer or to follow; writes what is wrong with it. */
 static bool message_open(struct message *m, const char *text, size_t n, struct rp_out *to)
 {
     struct rp_err err = RP_ERR_INIT;
@@ -386,7 +386,7 @@ struct server {
     struct rp_out *to; /* changed under the lock, like the list */
     pthread_mutex_t lock;
     struct rp_channel waiting;
-    struct call *calls; /* all that have no answer yet */
+    struct call *calls; /* all calls without an answer */
     struct call *running;
     pthread_t worker;
 };
@@ -402,7 +402,7 @@ static int server_progress(void *user, const char *what, uint64_t done, uint64_t
     return cancelled;
 }
 
-/* Answers a message as a whole; nothing where it was cancelled meanwhile. */
+/* Answers a message as a whole; writes nothing if it was cancelled meanwhile. */
 static enum rp_code server_answer(struct server *s, struct message *m, const bool *cancelled,
                                   struct rp_err *err)
 {
@@ -427,7 +427,7 @@ static void call_free(struct call *c)
     free(c);
 }
 
-/* Answers the calls in their order. A client that reads no more is noticed by the other thread. */
+/* Answers the calls in their order. The other thread notices if the client stops reading. */
 static void *server_work(void *user)
 {
     struct server *s = user;
@@ -493,7 +493,7 @@ static enum rp_code server_message(struct server *s, const char *text, size_t n,
     return code;
 }
 
-/* Reads line by line; of a line that is too long nothing is kept. */
+/* Reads line by line; a line that is too long is not kept. */
 static enum rp_code serve_lines(struct server *s, FILE *from, char *line, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
@@ -531,7 +531,7 @@ static enum rp_code serve(struct server *s, FILE *from, char *line, struct rp_er
                             : RP_OK;
     if (code == RP_OK) {
         code = serve_lines(s, from, line, err);
-        rp_channel_close(&s->waiting); /* what waits is answered */
+        rp_channel_close(&s->waiting); /* waiting calls are answered */
         pthread_join(s->worker, NULL);
     }
     pthread_mutex_destroy(&s->lock);

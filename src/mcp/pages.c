@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages and pictures as resources: what a tool's question writes by `--html` and `--svg`, which a
- * client shows to a person and an agent need not read.
+ * Offers pages and pictures as resources: the files that a tool's question writes by `--html` and
+ * `--svg`, which a client shows to a person, and which an agent need not read.
  *
  *     reprise://page/report               of what the server was given
  *     reprise://picture/roofline/run/a    of a file or folder below it
@@ -27,7 +27,8 @@ static const struct form {
 
 #define FORMS (sizeof forms / sizeof forms[0])
 
-/* What the question writes in that form; NULL: nothing, or not about one run. */
+/* Returns the option that writes this form; NULL if the question has none, or is not about one
+   run. */
 static const struct rp_option *form_option(const struct rp_question *question,
                                            const struct form *form)
 {
@@ -72,7 +73,7 @@ void rp_mcp_page_templates(struct rp_out *to)
 
 /* ------------------------------------------------------------------ reading one */
 
-/* Takes "%20" for a space, and so on. */
+/* Decodes "%20" to a space, and so on. */
 static void decode(char *text)
 {
     char *to = text;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tools: questions that only read. Their arguments are the options of the question, as a JSON
- * Schema; those that name files are left out, since a client chooses among the given roots only.
- * An answer is the table that people see, cut after a number of words, or JSON; what it rests on
- * comes first, in a line of its own.
+ * Schema; those that name files are left out, since a client chooses among the given roots only. An
+ * answer is the table that people see, cut after a number of words, or JSON; a line before it tells
+ * what the answer rests on.
  */
 #include "mcp/mcp.h"
 
@@ -40,8 +40,8 @@ const struct rp_question *rp_mcp_tool_find(const char *name)
     return NULL;
 }
 
-/* Whether a client may set an option: none that names a file or folder to read or write, or
-   something in such a file, and no limit that protects this machine. */
+/* Whether a client may set an option: not if it names a file or folder to read or write, or
+   something in such a file, or is a limit that protects this machine. */
 static bool is_offered(const struct rp_option *option)
 {
     return option->type != RP_OPT_PATH && !(option->flags & RP_OPT_GUARD) &&
@@ -63,8 +63,8 @@ static void schema_words(struct rp_out *to, const char *words)
     }
 }
 
-/* The beginning of a summary, up to what explains it further: a list of tools is read before every
-   dialogue, and what a client gets wrong is answered with the whole. */
+/* Writes the beginning of a summary, without further explanations: a list of tools is read before
+   every dialogue, and a client that makes an error gets the whole summary. */
 static void brief(struct rp_out *to, const char *summary)
 {
     size_t n = strcspn(summary, ":;(");
@@ -74,8 +74,8 @@ static void brief(struct rp_out *to, const char *summary)
     rp_out_escaped_bytes(to, RP_IN_STRING, summary, n);
 }
 
-/* Texts need no type: a number is taken for its text. The arguments that all tools share are
-   explained once, by the instructions of the server. */
+/* Texts need no type, because a number is taken as its text. The server's instructions explain the
+   arguments that all tools share once. */
 static void schema_option(struct rp_out *to, const struct rp_option *option, bool shared)
 {
     bool repeats = option->flags & RP_OPT_REPEAT;
@@ -148,10 +148,10 @@ struct tool_call {
     struct rp_setting settings[SETTINGS_MAX];
     const char *paths[PATHS_MAX];
     size_t nsettings, npaths, words;
-    bool json, whole; /* whole: what a query would be wrong about if it were cut */
+    bool json, whole; /* whole: a query would be misleading if it were cut */
 };
 
-/* A scalar as the text of an option; NULL where it is none. */
+/* Returns a scalar as the text of an option; NULL if it is not a scalar. */
 static const char *scalar_text(struct tool_call *call, struct rp_json *json,
                                const struct rp_json_token *v)
 {
@@ -211,7 +211,7 @@ static enum rp_code add_setting(struct tool_call *call, const struct rp_option *
     return RP_OK;
 }
 
-/* Names the arguments that there are: a client of few words has only seen their names. */
+/* Lists the existing arguments, because a client with few words has only seen their names. */
 static enum rp_code no_argument(struct tool_call *call, const char *key, struct rp_err *err)
 {
     const char *names[SETTINGS_MAX] = {"paths", "words", "json"},
@@ -340,7 +340,8 @@ static enum rp_code read_call(const struct rp_mcp *mcp, struct tool_call *call, 
 
 /* ------------------------------------------------------------------ answers */
 
-/* The end of the last line within the first `words` words, or of these where one line has more. */
+/* Returns the end of the last line within the first `words` words, or of these words if one line
+   has more. */
 static size_t cut_at(const char *text, size_t n, size_t words)
 {
     size_t i = 0, seen = 0, line = 0;
@@ -356,7 +357,7 @@ static size_t cut_at(const char *text, size_t n, size_t words)
     return n;
 }
 
-/* What an answer rests on, in one line. */
+/* Writes in one line what an answer rests on. */
 static void put_trust(const struct rp_result *result, struct rp_out *to)
 {
     const char *line = rp_result_warning(result, 0);
@@ -430,8 +431,9 @@ static enum rp_code ask_tool(struct rp_mcp *mcp, const struct tool_call *call, s
     return code;
 }
 
-/* What cannot be answered is a result too, wrong arguments among it: the client's model reads why.
-   Only a tool that does not exist is an error of the protocol, which asks for that. */
+/* A call that cannot be answered, for example because its arguments are wrong, is a result, too:
+   the client's model reads why. Only a tool that does not exist is an error of the protocol, which
+   requires that. */
 enum rp_code rp_mcp_call(struct rp_mcp *mcp, const char *params, size_t n, struct rp_out *to,
                          struct rp_err *err)
 {

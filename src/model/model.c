@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The question `model`: cost models are trained on measured operators, tested on what was left out,
- * and asked for times.
+ * Answers `model`: cost models are trained on measured operators, tested on rows that were left
+ * out, and asked for times.
  */
 #include "base/text.h"
 #include "model/sources.h"
@@ -231,7 +231,7 @@ static enum rp_code run_train(struct model_ctx *c, struct rp_err *err)
 
 /* ------------------------------------------------------------------ test */
 
-/* Of one row that was left out. */
+/* The outcome for one row that was left out. */
 struct outcome {
     uint32_t row;
     double error; /* log(measured / predicted) */
@@ -244,7 +244,7 @@ struct outcomes {
 
 RP_ORDER(compare_errors, double, RP_COMPARE(*a, *b))
 
-/* The outcomes of an operator on a device as a row of the answer; NULL: of all. */
+/* Adds the outcomes of an operator on a device as a row of the answer; NULL for all. */
 static enum rp_code add_error(struct model_ctx *c, const struct outcomes *o, const char *left_out,
                               const struct rp_sample *like, struct rp_err *err)
 {
@@ -299,7 +299,7 @@ static enum rp_code add_errors(struct model_ctx *c, const struct outcomes *o, co
     return add_error(c, o, left_out, NULL, err);
 }
 
-/* Learns without the rows left out, and predicts them. */
+/* Learns without the rows that are left out, and predicts them. */
 static enum rp_code leave_out(struct model_ctx *c, bool calibrated, const uint8_t *left_out,
                               struct outcomes *o, struct rp_err *err)
 {
@@ -336,7 +336,8 @@ static enum rp_code test_shapes(struct model_ctx *c, uint8_t *left_out, struct r
     return code;
 }
 
-/* An operator without one of its formats, at a time; what has only one cannot be tested so. */
+/* Tests each operator without one of its formats at a time; one with a single format cannot be
+   tested like this. */
 static enum rp_code test_format(struct model_ctx *c, uint8_t type, uint8_t *left_out,
                                 struct outcomes *all, struct rp_err *err)
 {
@@ -393,7 +394,7 @@ static enum rp_code test_devices(struct model_ctx *c, uint8_t *left_out, struct 
     return RP_OK;
 }
 
-/* A model against a table, without the shapes that it was trained on. */
+/* Tests a model with a table, without the shapes on which it was trained. */
 static enum rp_code test_model(struct model_ctx *c, struct rp_err *err)
 {
     struct outcomes o = {0};
@@ -457,7 +458,7 @@ static enum rp_code run_test(struct model_ctx *c, struct rp_err *err)
 
 /* ------------------------------------------------------------------ predict */
 
-/* The parts of a chain, each a kernel of its own; NAN: one is not known. */
+/* Returns the time of the parts of a chain, each as its own kernel; NAN if one is not known. */
 static double parts_of(const struct model_ctx *c, const struct rp_sample *chain)
 {
     const char *at = chain->op;
@@ -517,7 +518,7 @@ static enum rp_code predict_row(struct model_ctx *c, const struct rp_sample *s, 
     return rp_vec_push(&c->times, row, err);
 }
 
-/* The device of predictions: the given one, else the only one of the model. */
+/* Returns the device of predictions: the given one, otherwise the only one of the model. */
 static const char *predicted_device(const struct model_ctx *c)
 {
     const struct rp_samples *s = &c->model.samples;
@@ -609,7 +610,7 @@ static enum rp_code answer_model(struct model_ctx *c, struct rp_err *err)
     return rp_err_set(err, RP_USAGE, "'model' needs what to do: train, test or predict");
 }
 
-/* The vectors belong to the answer. */
+/* Gives the vectors to the answer. */
 static enum rp_code hand_over(struct model_ctx *c, struct rp_err *err)
 {
     struct model_root *root = c->root;

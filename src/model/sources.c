@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sources of models: tables are read here, everything else is left to the readers of traces. */
+/* Reads sources of models: tables here, and everything else by the readers of traces. */
 #include "model/sources.h"
 #include "base/order.h"
 #include "base/text.h"
@@ -20,8 +20,8 @@ struct source_reader {
     struct rp_ctx *ctx;
     const char *device;
     struct rp_samples *out;
-    pthread_mutex_t lock; /* of out: ranks are read by several threads */
-    size_t others;        /* files that are no tables */
+    pthread_mutex_t lock; /* protects out, because several threads read ranks */
+    size_t others;        /* number of files that are not tables */
 };
 
 static bool ends_with(const char *path, const char *end)
@@ -31,7 +31,8 @@ static bool ends_with(const char *path, const char *end)
     return n >= k && !strcasecmp(path + n - k, end);
 }
 
-/* The device that a folder of a path is named after, from the last one; NULL: none is. */
+/* Returns the device after which a folder of a path is named, beginning with the last one; NULL if
+   none is. */
 static const char *device_of_path(const char *path, struct rp_arena *arena)
 {
     char *copy = rp_arena_strdup(arena, path), *slash;
@@ -140,7 +141,7 @@ static enum rp_code read_entry(struct source_reader *r, const char *path, int de
     return RP_OK;
 }
 
-/* The tables of a folder and those below, in the order of their names. */
+/* Reads the tables of a folder and its subfolders, in the order of their names. */
 static enum rp_code read_folder(struct source_reader *r, const char *path, int depth,
                                 struct rp_err *err)
 {

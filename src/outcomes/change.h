@@ -6,6 +6,6 @@
 
 #define RP_CHANGE_MOST 200
 
-/* A what-if, or several joined with '+', in the order of the alphabet. False: it is too long, or
-   holds other characters than those of what-ifs that are about a whole program. */
+/* Writes a what-if, or several joined with '+', in alphabetical order. Returns false if it is too
+   long, or contains characters other than those of what-ifs about a whole program. */
 bool rp_change_canonical(const char *text, char *out, size_t cap);

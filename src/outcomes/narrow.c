@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What outcomes say about an interval. The error of a prediction is the logarithm of measured over
+ * Narrows an interval by outcomes. The error of a prediction is the logarithm of measured over
  * predicted. Errors of one change on one machine are taken as normal, with a mean and a variance
- * that are not known. Before any outcome the mean is 0 and the built-in interval holds 90 of 100
- * errors; that counts as much as PRIOR programs do. The interval is then that of the next error:
+ * that are not known. Before any outcome, the mean is 0 and the built-in interval contains 90 of
+ * 100 errors, which counts as much as PRIOR programs. The interval is then that of the next error:
  * Student's t distribution with PRIOR + n degrees of freedom.
  */
 #include "outcomes/change.h"
@@ -15,8 +15,8 @@
 #include <string.h>
 
 #define PRIOR  3.0
-#define Z95    1.644854 /* 95 of 100 values of a normal distribution are below */
-#define LATEST 32       /* programs that count: machines change */
+#define Z95    1.644854 /* 95 of 100 values of a normal distribution are below this */
+#define LATEST 32       /* how many of the latest programs count, because machines change */
 
 static int by_text(const void *pa, const void *pb)
 {
@@ -49,7 +49,8 @@ bool rp_change_canonical(const char *text, char *out, size_t cap)
     return true;
 }
 
-/* The 95 % quantile of Student's t distribution (Cornish and Fisher), for 6 and more degrees. */
+/* Returns the 95 % quantile of Student's t distribution (Cornish and Fisher), for 6 and more
+   degrees. */
 static double quantile(double degrees)
 {
     const double z = Z95, z3 = z * z * z, z5 = z3 * z * z;
@@ -67,8 +68,8 @@ static bool is_of(const struct rp_outcomes *x, const struct rp_outcome *o, const
            !strncmp(o->framework, framework, n) && (!o->framework[n] || o->framework[n] == ' ');
 }
 
-/* The errors of the latest programs. Of programs with the same number of parameters, which are
-   mostly the same one, the latest counts. */
+/* Lists the errors of the latest programs. Of programs with the same number of parameters, which
+   are mostly the same program, only the latest counts. */
 static size_t list_errors(const struct rp_outcomes *x, const char *device, const char *framework,
                           const char *change, double errors[LATEST])
 {
@@ -90,8 +91,8 @@ static size_t list_errors(const struct rp_outcomes *x, const char *device, const
     return n;
 }
 
-/* How far the next error is from its expected value on one side, where the built-in interval has
-   `width` there. */
+/* Returns how far the next error may be from its expected value on one side, where the built-in
+   interval has `width`. */
 static double reach(const double *errors, size_t n, double mean, double width)
 {
     double count = (double)n, squares = PRIOR * (width / Z95) * (width / Z95);

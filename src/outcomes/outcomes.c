@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of outcomes: its lines, adding to it, emptying it. */
+/* The file of outcomes: parses its lines, adds to it, empties it. */
 #include "outcomes/outcomes.h"
 
 #include "outcomes/change.h"
@@ -20,7 +20,7 @@
 #define FIELDS     9
 #define TEXT_MOST  120       /* characters of a field */
 #define BYTES_MOST (1 << 20) /* of the file */
-#define RATIO_MOST 1000.0    /* and its inverse: beyond, it is no outcome */
+#define RATIO_MOST 1000.0    /* values beyond this, and below its inverse, are not outcomes */
 
 /* ------------------------------------------------------------------ where */
 
@@ -58,7 +58,7 @@ static void make_folder(void)
 
 /* ------------------------------------------------------------------ texts */
 
-/* Copies what may stand in a field: printable characters of ASCII. */
+/* Copies the characters that a field may contain: printable ASCII. */
 static void clean(char *out, size_t cap, const char *text)
 {
     size_t n = 0;
@@ -77,7 +77,7 @@ static bool is_clean(const char *text)
     return n && n <= TEXT_MOST && !text[n];
 }
 
-/* The model of the processor, as /proc/cpuinfo names it. */
+/* Finds the model of the processor in /proc/cpuinfo. */
 static void find_host(char *out, size_t cap)
 {
     FILE *f = fopen("/proc/cpuinfo", "re");
@@ -105,7 +105,7 @@ static bool read_ratio(const char *text, double *out)
 {
     char *end;
 
-    if (*text < '0' || *text > '9') /* no blanks, signs, words */
+    if (*text < '0' || *text > '9') /* blanks, signs and words are not numbers here */
         return false;
     *out = strtod(text, &end);
     return !*end && isfinite(*out) && *out >= 1 / RATIO_MOST && *out <= RATIO_MOST;
@@ -122,7 +122,7 @@ static bool read_count(const char *text, int64_t *out)
     return !*end && !errno;
 }
 
-/* One line, which it cuts into its fields. */
+/* Reads one line, which it cuts into its fields. */
 static bool read_line(char *line, struct rp_outcome *out)
 {
     char *field[FIELDS], *at = line, change[RP_CHANGE_MOST];
@@ -157,7 +157,7 @@ enum rp_code rp_outcomes_parse(struct rp_outcomes *out, const char *text, size_t
         bool whole = newline && !memchr(copy + at, '\0', end - at);
         struct rp_outcome one;
 
-        copy[end] = '\0'; /* there is one behind the text */
+        copy[end] = '\0'; /* the text has room for it */
         if (whole && end > at && read_line(copy + at, &one))
             RP_TRY(rp_vec_push(&out->list, one, err));
         else
@@ -167,7 +167,7 @@ enum rp_code rp_outcomes_parse(struct rp_outcomes *out, const char *text, size_t
     return RP_OK;
 }
 
-/* The bytes of an open file; the caller frees them. */
+/* Reads the bytes of an open file; the caller frees them. */
 static enum rp_code read_all(int fd, const char *path, char **text, size_t *n, struct rp_err *err)
 {
     struct stat st;
@@ -272,7 +272,7 @@ static const char *line_of(struct rp_arena *arena, const struct rp_outcome *o, c
                           o->measured);
 }
 
-/* All lines at once, behind the end of a line that was cut. */
+/* Adds all lines at once, after ending a line that was cut. */
 static enum rp_code add_lines(int fd, const char *path, const struct rp_outcome *list, size_t n,
                               struct rp_err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Schemas and batches of the Arrow C data interface. All structs of one schema or batch are in one
- * block with a count: consumers may move children out and release them in any order, and the last
- * one frees the block.
+ * Makes schemas and batches of the Arrow C data interface. All structs of one schema or batch are
+ * in one block with a count: consumers may move children out and release them in any order, and the
+ * last one frees the block.
  */
 #include "tables/arrow.h"
 
@@ -120,7 +120,7 @@ enum rp_code rp_arrow_schema(const struct rp_arrow_field *fields, size_t n, stru
         out->n_children++;
     }
     enum rp_code code = rp_arena_check(&b->arena, "describing a table", err);
-    drop_block(b); /* now it is the schema's */
+    drop_block(b); /* the schema owns it now */
     if (code != RP_OK)
         out->release(out);
     return code;
@@ -158,7 +158,7 @@ static void init_array(struct ArrowArray *a, struct block *b, const struct rp_ar
     if (!d->dictionary)
         return;
     a->dictionary = RP_ARENA_NEW(&b->arena, struct ArrowArray, 1);
-    if (a->dictionary) /* a dictionary has none of its own */
+    if (a->dictionary) /* a dictionary cannot have another one */
         *a->dictionary = (struct ArrowArray){.length = d->dictionary->length,
                                              .n_buffers = 3,
                                              .buffers = RP_ARENA_NEW(&b->arena, const void *, 3),
@@ -206,7 +206,7 @@ enum rp_code rp_arrow_add_text(struct rp_arrow_texts *texts, const char *text, s
 
     if (!texts->ends.n)
         RP_TRY(rp_vec_push(&texts->ends, 0, err));
-    RP_TRY(rp_vec_reserve(&texts->bytes, 3 * n + 1, err)); /* each byte could be replaced */
+    RP_TRY(rp_vec_reserve(&texts->bytes, 3 * n + 1, err)); /* each byte may have to be replaced */
     while (text < end) {
         char *to = texts->bytes.at + texts->bytes.n;
         uint32_t code = (unsigned char)*text;
@@ -260,7 +260,7 @@ static int one_next(struct ArrowArrayStream *s, struct ArrowArray *out)
 {
     struct one_batch *one = s->private_data;
 
-    *out = one->batch; /* the second time it is released: the end */
+    *out = one->batch; /* when it was already released, it is the end */
     one->batch.release = NULL;
     return 0;
 }

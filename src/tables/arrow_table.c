@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table as a stream of Arrow batches. A column whose elements lie side by side is used where it
- * is; of the others the values are gathered, each column by one thread. Names and words are
- * dictionaries: their numbers are those of the trace, and the texts of a trace are copied once a
- * batch (Arrow's have no NUL between them, and must be UTF-8). So are texts that an element has for
- * many rows, such as the thread of a track.
+ * Makes a table a stream of Arrow batches. A column whose elements are contiguous is used in place;
+ * the values of others are gathered, each column by one thread. Names and words are dictionaries:
+ * their numbers are those of the trace, and the texts of a trace are copied once a batch (Arrow's
+ * have no NUL between them, and must be UTF-8). Texts that many rows share by an element, such as
+ * the thread of a track, are dictionaries, too.
  */
 #include "base/names.h"
 #include "base/threads.h"
@@ -40,18 +40,18 @@ static struct rp_arrow_field arrow_field_of(const struct rp_table_column *c)
                                    .nullable = c->nullable};
 }
 
-/* A batch in the making: threads fill columns of their own, and share the arena. */
+/* A batch that is being made: threads fill columns of their own, and share the arena. */
 struct batch {
     const struct rp_table_rank *r;
     const struct rp_table_column *const *columns;
     struct rp_arrow_data data[RP_TABLE_COLUMNS_MAX];
     size_t n; /* rows */
     pthread_mutex_t lock;
-    struct rp_arena arena;             /* becomes that of the batch */
-    const struct rp_arrow_data *names; /* the texts of the trace; NULL: no column has them */
+    struct rp_arena arena;             /* it becomes the arena of the batch */
+    const struct rp_arrow_data *names; /* the texts of the trace; NULL if no column has them */
 };
 
-/* Memory for the rows of a column, not cleared; Arrow advises to align it so. */
+/* Allocates the rows of a column, not cleared; the alignment is that which Arrow recommends. */
 static void *batch_alloc(struct batch *b, size_t size)
 {
     pthread_mutex_lock(&b->lock);
@@ -74,7 +74,7 @@ static void put_bit(uint8_t *bits, size_t i)
     bits[i / 8] |= (uint8_t)(1u << i % 8);
 }
 
-/* Which rows have a value, as bits, row by row; nothing where all have. */
+/* Notes which rows have a value as bits, row by row; nothing if all have one. */
 static enum rp_code note_nulls(struct batch *b, const struct rp_table_column *c,
                                struct rp_arrow_data *out, struct rp_err *err)
 {
@@ -99,7 +99,7 @@ static enum rp_code note_nulls(struct batch *b, const struct rp_table_column *c,
     return RP_OK;
 }
 
-/* The same of values that are an array already. */
+/* Does the same for values that are already an array. */
 static enum rp_code note_equal(struct batch *b, size_t size, int64_t null,
                                struct rp_arrow_data *out, struct rp_err *err)
 {
@@ -129,7 +129,7 @@ static enum rp_code gather_bits(struct batch *b, const struct rp_table_column *c
     return note_nulls(b, c, out, err);
 }
 
-/* Fixed-size values, in place where they lie side by side. */
+/* Takes fixed-size values in place if they are contiguous. */
 static enum rp_code gather_values(struct batch *b, const struct rp_table_column *c,
                                   struct rp_arrow_data *out, struct rp_err *err)
 {
@@ -204,7 +204,8 @@ static enum rp_code make_dictionary(struct batch *b, const struct rp_table_colum
     return code == RP_OK ? kept : code;
 }
 
-/* Different texts of the first n elements, and the number of each element's text; -1: NULL. */
+/* Numbers the different texts of the first n elements, and gives each element the number of its
+   text; -1 for NULL. */
 static enum rp_code number_texts(const struct rp_table_span *span, size_t offset, uint32_t n,
                                  int32_t *map, struct rp_arrow_texts *texts, struct rp_err *err)
 {
@@ -226,7 +227,7 @@ static enum rp_code number_texts(const struct rp_table_span *span, size_t offset
     return RP_OK;
 }
 
-/* Texts of few elements (tracks, streams) that many rows share. */
+/* Gathers texts of few elements (tracks, streams) that many rows share. */
 static enum rp_code gather_shared(struct batch *b, const struct rp_table_column *c,
                                   struct rp_arrow_data *out, struct rp_err *err)
 {
@@ -269,7 +270,7 @@ static enum rp_code make_column(void *user, size_t i, struct rp_err *err)
     return c->cell == RP_CELL_WORD ? make_dictionary(b, c, &out->dictionary, err) : RP_OK;
 }
 
-/* On several threads where that is worth their start. */
+/* Uses several threads if that is worth their start. */
 static enum rp_code make_columns(struct batch *b, size_t n, unsigned threads, struct rp_err *err)
 {
     struct rp_pool *pool = NULL;
@@ -352,7 +353,7 @@ static void table_release(struct ArrowArrayStream *s)
     s->release = NULL;
 }
 
-/* All columns, or those of the names. */
+/* Chooses all columns, or those with these names. */
 static enum rp_code choose_columns(struct table_stream *from, const char *const *names, size_t n,
                                    struct rp_err *err)
 {

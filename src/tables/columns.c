@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The description of the tables: what `reprise query .schema`, the manual, Arrow and Python show.
+/* The description of the tables, which `reprise query .schema`, the manual, Arrow and Python show.
    A column is one line here; facts.c fills the arrays. */
 #include "tables/tables.h"
 
@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #define AT(array_, type_, member_) .array = RP_ARRAY_##array_, .offset = offsetof(type_, member_)
-/* The element of array_ whose number a member of another array's element holds. */
+/* The element of array_ whose number is in a member of another array's element. */
 #define VIA(via_, type_, member_, array_) \
     .via = RP_ARRAY_##via_, .via_offset = offsetof(type_, member_), .array = RP_ARRAY_##array_
 #define NULLS(value_)    .nullable = true, .null = (value_)
@@ -89,7 +89,8 @@ static const struct rp_table_column event_columns[] = {
     {"at_ns", SINCE, RP_CELL_SINCE, .unit = RP_UNIT_NS, .array = RP_ARRAY_TS, NULLS(RP_NO_TS)},
 };
 
-/* Of all device work, or of the kernels among it: the arrays that hold a row. */
+/* The columns of all device work, or of only its kernels; the arguments are the arrays with the
+   rows. */
 #define WORK_COLUMNS(items_, owners_, more_)                                                     \
     RANK_COLUMN,                                                                                 \
         {"event", "its id in events", RP_CELL_U32, AT(items_, struct rp_work_item, event),       \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tables show beside the columns of the trace, derived when a table is first used: device
- * work with its owners, launches, operators, steps and collectives. Linear in the events, apart
- * from the order of the work and the matching of collectives (O(n log n)).
+ * Derives the facts of the tables that are not columns of the trace when a table is first used:
+ * device work with its owners, launches, operators, steps and collectives. Linear in the events,
+ * except for the order of the work and the matching of collectives (O(n log n)).
  */
 #include "facts/arg_keys.h"
 #include "facts/host/trace_host.h"
@@ -88,7 +88,8 @@ static enum rp_code fill_events(struct rp_table_rank *r, struct rp_err *err)
 
 /* ------------------------------------------------------------------ steps */
 
-/* The number of the step that a time is in, as rp_scope_of_step has it; RP_ABSENT_I64: in none. */
+/* Returns the number of the step that contains a time, by the rule of rp_scope_of_step;
+   RP_ABSENT_I64 if none does. */
 static int64_t step_at(const struct rp_trace *t, int64_t ts_ns, const struct rp_step **out)
 {
     uint32_t low = 0, high = t->nsteps;
@@ -110,8 +111,8 @@ static int64_t step_at(const struct rp_trace *t, int64_t ts_ns, const struct rp_
     return ts_ns < s->end_ns ? s->number : RP_ABSENT_I64;
 }
 
-/* The step of device work: that of its launch, or of its own start where steps are marked on the
-   device. */
+/* Returns the step of device work: that of its launch, or of its own start if steps are marked on
+   the device. */
 static int64_t step_of_work(const struct rp_trace *t, int64_t begin_ns, rp_event launch)
 {
     const struct rp_step *s;
@@ -146,7 +147,7 @@ static void fill_step(struct rp_step_row *row, const struct rp_trace *t, uint32_
                                 .warm_up = (s->flags & RP_STEP_WARM_UP) != 0};
 }
 
-/* As the report does: of the main device. */
+/* Joins the times of the main device, as the report does. */
 static enum rp_code unite_main_device(const struct rp_table_rank *r, struct rp_work_unions *out,
                                       struct rp_err *err)
 {
@@ -179,8 +180,8 @@ static enum rp_code fill_steps(struct rp_table_rank *r, struct rp_err *err)
 
 /* ------------------------------------------------------------------ device work */
 
-/* How long the stream of each item did nothing before it; items are in the order of their starts.
-   Negative where they overlap. */
+/* Finds how long the stream of each item was idle before it; items are in the order of their
+   starts. It is negative if they overlap. */
 static enum rp_code fill_gaps(struct rp_table_rank *r, struct rp_item_more *more,
                               struct rp_err *err)
 {
@@ -200,7 +201,7 @@ static enum rp_code fill_gaps(struct rp_table_rank *r, struct rp_item_more *more
     return RP_OK;
 }
 
-/* The work, what it is attributed to, and its steps. */
+/* Fills the work with its owners and its steps. */
 static enum rp_code fill_device_work(struct rp_table_rank *r, struct rp_err *err)
 {
     const struct rp_trace *t = r->trace;
@@ -384,7 +385,7 @@ static void note_meeting(struct rp_table_set *set, const struct rp_rendezvous_li
     const struct rp_rendezvous *m = &list->at[number];
 
     for (uint32_t i = 0; i < m->n; i++) {
-        /* The rows are the rank's own: made above. */
+        /* The rows belong to the rank, because they were made above. */
         struct rp_collective_more *rows =
             (struct rp_collective_more *)(uintptr_t)set->ranks[m->rank[i]]
                 .arrays[RP_ARRAY_COLLECTIVE_MORE]
@@ -393,7 +394,7 @@ static void note_meeting(struct rp_table_set *set, const struct rp_rendezvous_li
         int64_t wait = rp_rendezvous_wait(list, ranks, m, i);
 
         if (row->meeting != RP_ABSENT_I64 && wait <= row->wait_ns)
-            continue; /* of several partners it waits for the last */
+            continue; /* of several partners, it waits for the last */
         row->meeting = (int64_t)number;
         row->wait_ns = wait;
         row->transfer_ns = rp_ns_between(row->wait_ns, row->dur_ns);
@@ -470,7 +471,7 @@ enum rp_code rp_table_prepare(struct rp_table_set *set, const struct rp_table *t
 
     if (!fill[id])
         return RP_OK;
-    RP_TRY(fill_all(set, RP_TABLE_RANKS, fill_rank, err)); /* all others have its columns */
+    RP_TRY(fill_all(set, RP_TABLE_RANKS, fill_rank, err)); /* all other tables use its columns */
     for (size_t i = 0; id > RP_TABLE_EVENTS && i < set->n; i++)
         RP_TRY(rp_trace_require(set->ranks[i].trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
     if (id > RP_TABLE_EVENTS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns as arrays. Each loop is written for one size of value, so that compilers vectorise it: a
- * column of ten million rows is a few hundredths of a second.
+ * Copies columns into arrays. Each loop is written for one size of value, so that compilers
+ * vectorise it: a column of ten million rows takes a few hundredths of a second.
  */
 #include "tables/gather.h"
 
@@ -72,7 +72,7 @@ GATHER(8)
 GATHER(32)
 GATHER(64)
 
-/* As rp_event_end_ns has it; RP_NO_TS stays what it is. */
+/* Returns the same as rp_event_end_ns; RP_NO_TS stays as it is. */
 static inline int64_t end_of(int64_t ts, int64_t dur)
 {
     int64_t lasts = ts == RP_NO_TS || dur < 0 ? 0 : dur;

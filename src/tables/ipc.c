@@ -15,11 +15,11 @@ static const char magic[8] = "ARROW1\0";
 
 enum header { SCHEMA = 1, DICTIONARY_BATCH, RECORD_BATCH };
 
-/* How a column is written. */
+/* The way in which a column is written. */
 struct kind {
     char format;   /* of the C data interface */
     uint8_t type;  /* of the union Type */
-    uint8_t bits;  /* of a value; of texts: of an offset */
+    uint8_t bits;  /* of a value; for texts of an offset */
     bool has_sign; /* of an integer */
 };
 enum type { TYPE_INT = 2, TYPE_FLOAT = 3, TYPE_BOOL = 6, TYPE_LARGE_UTF8 = 20 };
@@ -47,11 +47,11 @@ struct ipc {
     struct ArrowSchema schema;
     size_t ncolumns;
     RP_VEC(struct ArrowArray) batches;
-    struct rp_strtab *texts; /* by column: of its dictionary */
+    struct rp_strtab *texts; /* by column: the texts of its dictionary */
     RP_VEC(struct block) dictionary_blocks;
     RP_VEC(struct block) batch_blocks;
 
-    /* of the message that is written */
+    /* for the message that is being written */
     struct rp_flat flat;
     struct rp_arena arena;
     RP_VEC(struct node) nodes;
@@ -104,7 +104,7 @@ static const char *take_counted(const char *at, int32_t *n)
     return at + sizeof *n;
 }
 
-/* Keys and values of a field; see the C data interface. */
+/* Writes keys and values of a field; see the C data interface. */
 static uint32_t put_metadata(struct ipc *w, const char *metadata)
 {
     struct rp_flat *f = &w->flat;
@@ -175,7 +175,7 @@ static void begin_message(struct ipc *w)
     w->body_bytes = 0;
 }
 
-/* Marks, length and description of a message, then its buffers. */
+/* Writes marks, length and description of a message, then its buffers. */
 static enum rp_code write_message(struct ipc *w, enum header type, uint32_t header,
                                   struct block *block, struct rp_err *err)
 {
@@ -231,7 +231,7 @@ static enum rp_code add_column(struct ipc *w, const struct kind *k, const struct
     return add_buffer(w, a->buffers[2], ends[a->length], err);
 }
 
-/* The table RecordBatch of the columns that were added. */
+/* Writes the table RecordBatch of the columns that were added. */
 static uint32_t put_batch(struct ipc *w, int64_t length)
 {
     uint32_t nodes = rp_flat_structs(&w->flat, w->nodes.at, w->nodes.n, sizeof *w->nodes.at);
@@ -246,7 +246,7 @@ static uint32_t put_batch(struct ipc *w, int64_t length)
 
 /* ------------------------------------------------------------------ dictionaries */
 
-/* The column with numbers in the dictionary of the file, in the arena. */
+/* Renumbers the column for the dictionary of the file, in the arena. */
 static enum rp_code map_column(struct ipc *w, size_t column, const struct ArrowArray *a,
                                const uint32_t **out, struct rp_err *err)
 {
@@ -269,7 +269,8 @@ static enum rp_code map_column(struct ipc *w, size_t column, const struct ArrowA
             return rp_err_set(err, RP_BUG, "row %lld of '%s' has no text in its dictionary",
                               (long long)i, w->schema.children[column]->name);
 
-        /* The number of a text in the dictionary of the file. map: by number in the batch. */
+        /* Finds the number of a text in the dictionary of the file. map is by number in the
+           batch. */
         const int64_t *ends = d->buffers[1];
         const char *bytes = d->buffers[2];
         if (map[from] == RP_NONE) {
@@ -367,8 +368,8 @@ static enum rp_code write_file(struct ipc *w, struct rp_err *err)
     begin_message(w);
     RP_TRY(write_message(w, SCHEMA, put_schema(w), &block, err));
 
-    /* Each column's texts of all batches, before the first batch: also readers that never look
-       at the footer know them in time. */
+    /* Writes each column's texts of all batches before the first batch, so that readers that never
+       look at the footer know them in time. */
     const uint32_t *rows;
     for (size_t i = 0; i < w->ncolumns; i++) {
         if (!w->schema.children[i]->dictionary)

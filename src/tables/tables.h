@@ -3,9 +3,9 @@
 /*
  * The tables of a run: one description (columns.c) that SQL, Arrow and other exports share.
  *
- * A column says where its value is, not how to get it: in which array of a rank, at which offset of
- * an element, and by which number, the row's own or one that another array holds. So nothing is
- * copied to read a row, and a column whose elements lie side by side is an Arrow buffer as it is.
+ * A column tells where its value is, not how to get it: in which array of a rank, at which offset
+ * of an element, and by which number, that of the row or one in another array. So nothing is copied
+ * to read a row, and a column whose elements are contiguous is an Arrow buffer as it is.
  *
  *     kernels.name   row 7 -> items[7].event = 4711 -> ev.name[4711] -> text of the trace
  *
@@ -33,7 +33,7 @@ enum rp_table_id {
     RP_TABLE_COUNT
 };
 
-/* How an element holds a value. */
+/* How an element contains a value. */
 enum rp_cell {
     RP_CELL_I64,
     RP_CELL_U32,
@@ -43,8 +43,8 @@ enum rp_cell {
     RP_CELL_NAME, /* rp_str of the trace */
     RP_CELL_WORD, /* uint8_t: the number of a word */
     RP_CELL_TEXT, /* const char *; NULL is NULL */
-    RP_CELL_END,  /* of an event: its start and duration added */
-    RP_CELL_SINCE /* a time, counted from the first event of its rank */
+    RP_CELL_END,  /* of an event: the sum of its start and duration */
+    RP_CELL_SINCE /* a time, which counts from the first event of its rank */
 };
 
 /* The arrays of a rank. */
@@ -64,7 +64,7 @@ enum rp_table_array {
     RP_ARRAY_ITEM,     /* struct rp_work_item */
     RP_ARRAY_OWNER,    /* struct rp_work_owner, by item */
     RP_ARRAY_ITEM_MORE,
-    RP_ARRAY_KERNEL, /* the same of the kernels alone */
+    RP_ARRAY_KERNEL, /* the same for kernels only */
     RP_ARRAY_KERNEL_OWNER,
     RP_ARRAY_KERNEL_MORE,
     RP_ARRAY_STREAM, /* struct rp_stream_row, by stream of the work */
@@ -131,12 +131,12 @@ struct rp_table_column {
     uint8_t cell; /* enum rp_cell */
     uint8_t unit; /* enum rp_unit */
     bool nullable;
-    bool indexed;  /* equality finds its rows without a walk */
-    uint8_t array; /* enum rp_table_array: holds the value */
-    uint8_t via;   /* an array whose uint32_t (at via_offset) says which element; NONE: the number
-                      of the row does */
+    bool indexed;  /* rows with a value are found without a walk */
+    uint8_t array; /* enum rp_table_array that contains the value */
+    uint8_t via;   /* an array whose uint32_t (at via_offset) is the number of the element; if NONE,
+                      it is that of the row */
     uint16_t offset, via_offset;
-    int64_t null;                 /* the value that means NULL */
+    int64_t null;                 /* the value that represents NULL */
     const char *(*word)(uint8_t); /* of RP_CELL_WORD */
     uint8_t nwords;
 };
@@ -145,14 +145,14 @@ struct rp_table {
     const char *name, *doc;
     const struct rp_table_column *columns;
     size_t ncolumns;
-    uint8_t start; /* the column by which rows are ordered; RP_TABLE_UNORDERED: none */
+    uint8_t start; /* the column by which rows are ordered, or RP_TABLE_UNORDERED */
 };
 #define RP_TABLE_UNORDERED   UINT8_MAX
 #define RP_TABLE_COLUMNS_MAX 32
 
 extern const struct rp_table rp_tables_all[RP_TABLE_COUNT];
 
-/* The table, or NULL. Names have no case. */
+/* Returns the table, or NULL. Names are compared without case. */
 const struct rp_table *rp_table_find(const char *name);
 static inline enum rp_table_id rp_table_id(const struct rp_table *table)
 {
@@ -161,11 +161,11 @@ static inline enum rp_table_id rp_table_id(const struct rp_table *table)
 
 struct rp_table_span {
     const void *at;
-    size_t stride; /* of elements; 0: one element for all rows */
+    size_t stride; /* of elements; 0 if one element is for all rows */
 };
 
 struct rp_table_rank {
-    const struct rp_trace *trace; /* NULL: what is about no rank */
+    const struct rp_trace *trace; /* NULL for tables that are not about a rank */
     int32_t number;
     const char *path;
     struct rp_arena arena;
@@ -183,26 +183,27 @@ struct rp_table_set {
     struct rp_table_rank *ranks; /* by number */
     struct rp_table_rank run;    /* `findings` */
     bool ready[RP_TABLE_COUNT];
-    unsigned threads; /* that may fill the columns of a batch */
+    unsigned threads; /* how many may fill the columns of a batch */
 };
 
-/* ranks: zeroed but for trace, number and path; the set takes the array. The traces must outlive
-   the set. */
+/* ranks must be zeroed except for trace, number and path; the set takes over the array. The traces
+   must outlive the set. */
 void rp_table_set_init(struct rp_table_set *set, struct rp_table_rank *ranks, size_t n);
 void rp_table_set_release(struct rp_table_set *set);
 
-/* Derives what a table needs; of one thread at a time. `findings` are filled by others. */
+/* Derives the data that a table needs; only one thread at a time may call it. `findings` are filled
+   by others. */
 enum rp_code rp_table_prepare(struct rp_table_set *set, const struct rp_table *table,
                               struct rp_err *err);
 
-/* The parts of a table: one a rank, or one for the run. */
+/* Returns the number of parts of a table: one per rank, or one for the run. */
 size_t rp_table_parts(const struct rp_table_set *set, const struct rp_table *table);
 const struct rp_table_rank *rp_table_part(const struct rp_table_set *set,
                                           const struct rp_table *table, size_t i);
 
 /* ------------------------------------------------------------------ values */
 
-/* Where the value of a row is; NULL: there is none. Of RP_CELL_END: where its start is. */
+/* Returns the address of the value of a row, or NULL. For RP_CELL_END it is that of the start. */
 static inline const void *rp_table_at(const struct rp_table_rank *r,
                                       const struct rp_table_column *c, size_t row)
 {
@@ -219,7 +220,8 @@ static inline const void *rp_table_at(const struct rp_table_rank *r,
     return (const char *)r->arrays[c->array].at + r->arrays[c->array].stride * row + c->offset;
 }
 
-/* The value as an integer: of a name or word its number. False: NULL. Not for reals and texts. */
+/* Gives the value as an integer: for a name or word its number. Returns false if it is NULL. Not
+   for reals and texts. */
 static inline bool rp_table_int(const struct rp_table_rank *r, const struct rp_table_column *c,
                                 size_t row, int64_t *out)
 {
@@ -241,7 +243,7 @@ static inline bool rp_table_int(const struct rp_table_rank *r, const struct rp_t
     case RP_CELL_BOOL:
         *out = *(const bool *)at;
         break;
-    case RP_CELL_END: /* an event, whose number is where its start is */
+    case RP_CELL_END: /* an event, whose number is that of its start */
         if (*(const int64_t *)at == RP_NO_TS)
             return false;
         *out = rp_event_end_ns(r->trace, (rp_event)((const int64_t *)at - r->trace->ev.ts_ns));
@@ -255,7 +257,7 @@ static inline bool rp_table_int(const struct rp_table_rank *r, const struct rp_t
         *out -= r->row.begin_ns;
     return true;
 }
-/* The value of a text column; NULL: NULL. n: its length. */
+/* Returns the value of a text column, or NULL, and in n its length. */
 const char *rp_table_text(const struct rp_table_rank *r, const struct rp_table_column *c,
                           size_t row, size_t *n);
 /* False: NULL. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK           ((size_t)1 << 30) /* counts of MPI are ints */
+#define CHUNK           ((size_t)1 << 30) /* counts in MPI are ints */
 #define TAG             7
 #define FUNNELED        1 /* MPI_THREAD_FUNNELED in both */
 #define MPICH_WORLD     0x44000000
@@ -32,7 +32,7 @@ struct mpi_numbers {
 };
 
 struct rp_mpi {
-    void *library, *world, *byte; /* the handles of Open MPI; world NULL: those of MPICH */
+    void *library, *world, *byte; /* the handles of Open MPI; world is NULL for those of MPICH */
     struct mpi_pointers pointers;
     struct mpi_numbers numbers;
     int (*init)(int *, char ***, int, int *);
@@ -52,8 +52,8 @@ bool rp_mpi_is_started(void)
 
     if (wanted && !strcmp(wanted, "none"))
         return false;
-    /* Open MPI; hydra, Slurm's PMI2 and relatives; PMIx. SLURM_NTASKS alone says nothing: a batch
-       script has it too. */
+    /* The variables of Open MPI; of hydra, Slurm's PMI2 and relatives; and of PMIx. SLURM_NTASKS
+       alone is not enough, because a batch script has it, too. */
     return is_several("OMPI_COMM_WORLD_SIZE") || is_several("PMI_SIZE") ||
            (getenv("PMIX_RANK") && is_several("SLURM_STEP_NUM_TASKS"));
 }
@@ -134,7 +134,7 @@ void rp_mpi_close(struct rp_mpi *mpi)
 {
     if (!mpi)
         return;
-    mpi->finalize(); /* the library stays: it may have threads */
+    mpi->finalize(); /* the library stays loaded, because it may have threads */
     free(mpi);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The few calls of MPI that a team needs, of whichever library is there. */
+/* The few calls of MPI that a team needs, from whichever library is installed. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -8,10 +8,10 @@
 
 struct rp_mpi;
 
-/* Whether a launcher has started this process beside others. */
+/* Whether a launcher has started this process with others. */
 bool rp_mpi_is_started(void);
 
-/* Loads the library and enters it. */
+/* Loads the library and initialises it. */
 enum rp_code rp_mpi_open(struct rp_mpi **out, size_t *rank, size_t *size, struct rp_err *err);
 void rp_mpi_close(struct rp_mpi *mpi);
 

@@ -3,9 +3,9 @@
  * A binomial tree: process r collects from r + 1, r + 2, r + 4 … and sends all to r minus its
  * lowest bit, so that what process 0 gets is in the order of the processes.
  *
- *     frame   length (8 bytes), code (8 bytes), bytes: what was made, or the text of a failure
+ *     frame   length (8 bytes), code (8 bytes), bytes: the result, or the text of a failure
  *
- * What was made may be gigabytes: a process sends it from where it lies.
+ * The result may have gigabytes, so a process sends it without a copy.
  */
 #include "team/team.h"
 
@@ -25,7 +25,7 @@
 struct frame {
     uint64_t n, code;
     const char *bytes;
-    char *received; /* the same, of another process; freed with the frames */
+    char *received; /* the bytes of another process, which are freed with the frames */
 };
 
 struct rp_team {
@@ -103,8 +103,8 @@ static enum rp_code receive_frame(struct rp_team *team, size_t from, struct rp_e
     return rp_mpi_receive(team->mpi, frame.received, frame.n, from, err);
 }
 
-/* The subtree of process r, when it sends, has as many processes as its lowest bit, or what is left
-   of them. */
+/* The subtree of process r, when it sends, has as many processes as its lowest bit, or as are
+   left. */
 static enum rp_code climb_tree(struct rp_team *team, struct rp_err *err)
 {
     for (size_t step = 1; step < team->size; step *= 2) {
@@ -151,7 +151,7 @@ enum rp_code rp_team_gather(struct rp_team *team, enum rp_code code, const void 
     return RP_OK;
 }
 
-/* Sends what process 0 found down the tree. */
+/* Sends the findings of process 0 down the tree. */
 static enum rp_code tell_all(struct rp_team *team, void *found, size_t bytes, struct rp_err *err)
 {
     size_t step = 1;
@@ -194,8 +194,8 @@ enum rp_code rp_team_divide(struct rp_team *team, uint64_t key, size_t *place, s
 
 /* ------------------------------------------------------------------ the board */
 
-/* Memory of process 0 without a name in any folder: others open it as a file of that process, if
-   what is there has the name that it told them. */
+/* Memory of process 0 without a name in any folder: others open it as a file of that process, if it
+   has the name that process 0 told them. */
 struct board_name {
     uint64_t pid, fd; /* pid 0: there is none */
     char name[40];
@@ -268,7 +268,7 @@ enum rp_code rp_team_share(struct rp_team *team, struct rp_team_board **out, boo
     if (code == RP_OK && team->rank)
         board = find_board(&name);
     char has = board != NULL;
-    if (code == RP_OK) /* until all have opened it */
+    if (code == RP_OK) /* waits until all have opened it */
         code = rp_team_gather(team, RP_OK, &has, sizeof has, count_board, &sharing, err);
     if (code == RP_OK)
         code = tell_all(team, &sharing, sizeof sharing, err);

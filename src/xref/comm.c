@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts what collectives send. */
+/* Counts the bytes that collectives send. */
 #include "xref/comm.h"
 
 #include "base/order.h"
@@ -22,7 +22,7 @@ struct comm_ctx {
 
 /* ---- who takes part ---- */
 
-/* Without groups: a gather makes its operand as many times larger as there are devices. */
+/* Without groups, a gather makes its operand as many times larger as there are devices. */
 static int64_t size_by_shapes(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids in = rp_op_operands(p, op);
@@ -58,7 +58,7 @@ static bool is_permute(uint16_t code)
            code == RP_OP_SEND || code == RP_OP_RECV;
 }
 
-/* "data (4)"; without a name by the distance of the devices of a group. */
+/* Returns "data (4)"; an axis without a name is named by the distance of the devices of a group. */
 static const char *axis_words(const struct comm_ctx *ctx, uint32_t op,
                               const struct rp_device_groups *a)
 {
@@ -92,7 +92,7 @@ static const char *axis_words(const struct comm_ctx *ctx, uint32_t op,
 
 /* ---- how much ---- */
 
-/* What a device contributes or receives, whichever is larger. */
+/* Returns the bytes that a device contributes or receives, whichever are more. */
 static double payload_of(const struct rp_program *p, uint32_t op, const struct rp_device_groups *a)
 {
     struct rp_ids in = rp_op_operands(p, op);
@@ -107,7 +107,7 @@ static double payload_of(const struct rp_program *p, uint32_t op, const struct r
     return bytes;
 }
 
-/* Of a ring: an all-reduce sends everything twice but its own part, most others once. */
+/* In a ring, an all-reduce sends everything twice except its own part, and most others once. */
 static double wire_of(uint16_t code, double payload, const struct rp_device_groups *a)
 {
     double n = (double)a->size, part = n > 1 ? (n - 1) / n : n == 1 ? 0 : 1;
@@ -119,7 +119,8 @@ static double wire_of(uint16_t code, double payload, const struct rp_device_grou
     return part * payload;
 }
 
-/* How often each computation runs: callers come after what they call, so backwards. */
+/* Counts how often each computation runs. Callers come after what they call, so it goes
+   backwards. */
 static enum rp_code count_runs(struct comm_ctx *ctx)
 {
     const struct rp_program *p = ctx->xref->program;
@@ -225,7 +226,7 @@ static enum rp_code sum_ops(struct comm_ctx *ctx, bool lines, struct rp_comm_sum
 
 /* ---- all of it ---- */
 
-/* Of the groups of the collectives. */
+/* Counts the devices of the groups of the collectives. */
 static int64_t devices_of_groups(const struct comm_ctx *ctx)
 {
     const struct rp_program *p = ctx->xref->program;

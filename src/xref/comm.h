@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How much a distributed program communicates, by collective, by the axis of devices that take
- * part, and by line. Bytes are those of one device and one execution; loops count as often as they
- * run. docs/definitions.md has the formulas.
+ * Counts how much a distributed program communicates, by collective, by the axis of devices that
+ * take part, and by line. Bytes are those of one device and one execution; loops count as often as
+ * they run. docs/definitions.md has the formulas.
  */
 #include "xref/mesh.h"
 #include "xref/xref.h"
@@ -23,15 +23,15 @@ struct rp_comm_sum {
 };
 
 struct rp_comm {
-    int64_t devices; /* or RP_ABSENT_I64, as of groups */
+    int64_t devices; /* or RP_ABSENT_I64, like those of groups */
     double payload_bytes, wire_bytes;
     size_t ncollectives, nlines, nops;
     struct rp_comm_sum *collectives, *lines; /* most sent first */
     struct rp_comm_op *ops;
-    bool open_loops; /* some whose number of iterations is not known */
+    bool open_loops; /* some loops have an unknown number of iterations */
 };
 
-/* All of it in the arena. A program without an entry computation communicates nothing. */
+/* Everything is in the arena. A program without an entry computation communicates nothing. */
 enum rp_code rp_comm_count(const struct rp_xref *x, const struct rp_meshes *meshes,
                            struct rp_arena *arena, struct rp_comm *out, struct rp_err *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs of compiled graphs in a trace, and their calls. Directly below the span of a run are the
- * operators that the generated code calls, in its order: of each name the k-th is the k-th call of
- * that name in the code. The scheduler of the compiler moves operators, so that their order in the
- * graph says nothing.
+ * Finds runs of compiled graphs in a trace, and their calls. Directly below the span of a run are
+ * the operators that the generated code calls, in its order: the k-th with a name is the k-th call
+ * of that name in the code. The scheduler of the compiler moves operators, so their order in the
+ * graph tells nothing.
  */
 #include "xref/compiled.h"
 
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#define MANY (UINT32_MAX - 1) /* graphs have a kernel of this name */
+#define MANY (UINT32_MAX - 1) /* several graphs have a kernel of this name */
 
 static const char run_begin[] = "## Call CompiledFxGraph ";
 static const char region_begin[] = "Torch-Compiled Region: ";
@@ -55,7 +55,7 @@ enum rp_code rp_compiled_read_logs(struct rp_torch_trace *log, const struct rp_t
         log, path, trace->rank == RP_NO_RANK ? RP_TORCH_NO_ID : trace->rank, NULL, err);
 }
 
-/* The hash of the key in "## Call CompiledFxGraph f4fw5x… ##". */
+/* Returns the hash of the key in "## Call CompiledFxGraph f4fw5x… ##". */
 static uint64_t key_of_run(const struct rp_trace *trace, rp_event e)
 {
     const char *key = rp_trace_str(trace, trace->ev.name[e]) + sizeof run_begin - 1;
@@ -70,14 +70,14 @@ static uint64_t text_hash(const char *text)
 
 /* ------------------------------------------------------------------ calls of one graph */
 
-/* For each call of a graph, the next one with the same name; and the first of each name. */
+/* The next call with the same name for each call of a graph, and the first one of each name. */
 struct call_lists {
-    struct rp_map first;    /* hash of graph and name -> call */
+    struct rp_map first;    /* from hash of graph and name to call */
     RP_VEC(uint32_t) next;  /* by call of the log */
-    struct rp_map progress; /* of the run at hand: hash of the name -> the next call */
+    struct rp_map progress; /* for the current run: from hash of the name to the next call */
 };
 
-/* What a profile calls it. */
+/* Returns its name in a profile. */
 static const char *name_of_call(const struct rp_torch_trace *log,
                                 const struct rp_torch_graph *graph, uint32_t call)
 {
@@ -106,7 +106,7 @@ static enum rp_code list_calls(struct call_lists *lists, const struct rp_torch_t
     return RP_OK;
 }
 
-/* The operators directly below a run, which follow it on its track. */
+/* Matches the operators directly below a run, which follow it on its track. */
 static enum rp_code match_run(struct rp_compiled *c, struct call_lists *lists, rp_event run,
                               uint32_t graph, struct rp_err *err)
 {
@@ -342,7 +342,7 @@ struct rp_compiled_span rp_compiled_of_span(const struct rp_compiled *c, rp_even
     return out;
 }
 
-/* The only call of a kernel in its graph, or RP_NONE. */
+/* Returns the only call of a kernel in its graph, or RP_NONE. */
 static uint32_t single_call(const struct rp_compiled *c, uint32_t graph, const char *name)
 {
     const struct rp_torch_graph *g = &c->log->graphs.at[graph];
@@ -357,7 +357,7 @@ static uint32_t single_call(const struct rp_compiled *c, uint32_t graph, const c
     return found;
 }
 
-/* What the name of a kernel adds to what its launch says. */
+/* Adds to the facts of a kernel's launch those of its name. */
 static struct rp_compiled_span by_name(const struct rp_compiled *c, struct rp_compiled_span out,
                                        rp_event e)
 {

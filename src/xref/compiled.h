@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * From measured time to lines of the program that torch.compile compiled. A profile names the key
- * of a graph around each of its runs; the log of the compiler has the same key, with the calls of
- * the graph and their lines:
+ * Connects measured time to lines of the program that torch.compile compiled. A profile names the
+ * key of a graph around each of its runs; the log of the compiler has the same key, with the calls
+ * of the graph and their lines:
  *
  *     ## Call CompiledFxGraph f4fw5x… ##         graph 1/1 forward
  *       aten::addmm                              1st call of aten::addmm     program.py:8
@@ -27,26 +27,27 @@ enum rp_compiled_name {
 };
 enum rp_compiled_name rp_compiled_name(const char *name);
 
-/* What a span of the host is in terms of the log. */
+/* The meaning of a span of the host in the log. */
 struct rp_compiled_span {
-    uint32_t graph; /* of the log; RP_NONE: it is not in a run of a known graph */
-    uint32_t call;  /* of the log; RP_NONE: not a call of the graph, or not known which */
-    bool in_graph;  /* in a run of some graph */
+    uint32_t graph; /* index in the log; RP_NONE if it is not in a run of a known graph */
+    uint32_t
+        call; /* index in the log; RP_NONE if it is not a call of the graph, or not known which */
+    bool in_graph; /* it is in a run of some graph */
 };
 
 struct rp_compiled {
     const struct rp_trace *trace;
     const struct rp_torch_trace *log;
     struct rp_map
-        run_of; /* event of a run -> graph + 1; 0: of a graph that the log does not have */
-    struct rp_map call_of; /* event of an operator -> call */
-    struct rp_map by_name; /* hash of a generated kernel's name -> graph, or MANY */
+        run_of; /* from event of a run to graph + 1; 0 for a graph that is not in the log */
+    struct rp_map call_of; /* from event of an operator to call */
+    struct rp_map by_name; /* from hash of a generated kernel's name to graph, or MANY */
     RP_VEC(uint32_t) runs; /* by graph of the log */
-    uint64_t unknown_runs; /* of graphs that the log does not have */
+    uint64_t unknown_runs; /* runs of graphs that are not in the log */
 };
 
-/* Reads the logs in `dumps`; NULL: those beside the trace, which lies at `path` (NULL: nowhere), if
-   runs of compiled graphs were recorded. There may be none. `log` was initialised. */
+/* Reads the logs in `dumps`; if that is NULL, those beside the trace at `path` (may be NULL), if
+   runs of compiled graphs were recorded. There may be none. `log` must be initialised. */
 enum rp_code rp_compiled_read_logs(struct rp_torch_trace *log, const struct rp_trace *trace,
                                    const char *path, const char *dumps, struct rp_err *err);
 
@@ -57,12 +58,13 @@ enum rp_code rp_compiled_init(struct rp_compiled *out, const struct rp_trace *tr
                               const struct rp_torch_trace *log, struct rp_err *err);
 void rp_compiled_release(struct rp_compiled *c);
 
-/* What a span of the host is, by itself or through a span around it. */
+/* Returns the meaning of a span of the host, by itself or through a span around it. */
 struct rp_compiled_span rp_compiled_of_span(const struct rp_compiled *c, rp_event e);
-/* The same of an item of work: by its launch, else by the name of its kernel where that is of one
-   graph only (kernels of replayed CUDA graphs). */
+/* Does the same for an item of work: by its launch, otherwise by the name of its kernel if only one
+   graph has it (kernels of replayed CUDA graphs). */
 struct rp_compiled_span rp_compiled_of_work(const struct rp_compiled *c, const struct rp_work *work,
                                             const struct rp_work_item *item);
 
-/* The same of any event: by itself, else by what it is linked with, else by its name. */
+/* Does the same for any event: by itself, otherwise by an event with which it is linked, otherwise
+   by its name. */
 struct rp_compiled_span rp_compiled_of_event(const struct rp_compiled *c, rp_event e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From thunks to instructions. The metadata of a dump names the instruction of each thunk. Without
- * it the name of the kernel is that of an instruction in which other characters than letters and
- * digits are '_'; equal fusions share the kernel of the first of them, so of several thunks with
- * one kernel only the first is certain. CPU dumps have no thunks: there every instruction that
- * needs code is one.
+ * Maps thunks to instructions. The metadata of a dump names the instruction of each thunk. Without
+ * it, the name of the kernel is that of an instruction in which characters other than letters and
+ * digits are replaced by '_'; equal fusions share the kernel of the first of them, so of several
+ * thunks with one kernel only the first is certain. CPU dumps have no thunks: every instruction
+ * that needs code counts as one.
  */
 #include "program/opcodes.h"
 #include "xref/xref.h"
@@ -17,7 +17,7 @@
 const char *const rp_xref_basis_names[] = {"thunk metadata", "kernel name", "thunk around it",
                                            "program", "unknown"};
 
-/* "gemm_fusion_dot.3" -> hash of "gemm_fusion_dot_3" */
+/* "gemm_fusion_dot.3" has the hash of "gemm_fusion_dot_3". */
 static uint64_t kernel_key(const char *name)
 {
     uint64_t hash = 7;
@@ -27,7 +27,7 @@ static uint64_t kernel_key(const char *name)
     return hash;
 }
 
-/* Instructions that the runtime does not execute. */
+/* Whether the runtime executes an instruction. */
 static bool needs_code(const struct rp_program *p, uint32_t op)
 {
     switch (p->code.at[op]) {
@@ -162,8 +162,8 @@ enum rp_code rp_xref_kernels(const struct rp_xref *x, const struct rp_thunks *th
     }
     out->n = thunks->n;
 
-    /* From outside in: how often loops run a thunk, and what it belongs to where that is not
-       said. */
+    /* From outside in: finds how often loops run a thunk, and to what it belongs if that is not
+       recorded. */
     for (size_t i = 0; i < out->n; i++) {
         uint32_t parent = out->at[i].thunk.parent;
         const struct rp_xref_kernel *around = parent == RP_NONE ? NULL : &out->at[parent];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Meshes of devices, and which of their axes a collective runs along. */
+/* Finds meshes of devices, and along which of their axes a collective runs. */
 #include "xref/mesh.h"
 
 #include <ctype.h>
@@ -20,7 +20,7 @@ static void skip_space(struct scan *s)
         s->at++;
 }
 
-/* Also where quotes are escaped: \"data\". */
+/* Also accepts escaped quotes: \"data\". */
 static bool take(struct scan *s, char c)
 {
     skip_space(s);
@@ -39,7 +39,7 @@ static bool take_number(struct scan *s, int64_t *out)
     return s->at > begin && *out <= DEVICES_MOST;
 }
 
-/* "data"=4; axes of size 1 are left out: nothing runs along them. */
+/* Reads "data"=4; axes of size 1 are left out, because nothing runs along them. */
 static bool take_axis(struct scan *s, struct rp_mesh *mesh, struct rp_arena *arena)
 {
     const char *name;
@@ -62,7 +62,7 @@ static bool take_axis(struct scan *s, struct rp_mesh *mesh, struct rp_arena *are
     return true;
 }
 
-/* device_ids=[0, 2, 1, 3]: each once. */
+/* Reads device_ids=[0, 2, 1, 3], each once. */
 static bool take_devices(struct scan *s, struct rp_mesh *mesh, struct rp_arena *arena)
 {
     size_t n = (size_t)mesh->ndevices;
@@ -82,7 +82,7 @@ static bool take_devices(struct scan *s, struct rp_mesh *mesh, struct rp_arena *
     return take(s, ']');
 }
 
-/* Behind "sdy.mesh": [" @name = "]<["data"=4, "model"=2], device_ids=[…]> */
+/* Reads the text behind "sdy.mesh": [" @name = "]<["data"=4, "model"=2], device_ids=[…]> */
 static bool take_mesh(struct scan *s, struct rp_mesh *mesh, struct rp_arena *arena)
 {
     static const char word[] = "device_ids";
@@ -154,7 +154,7 @@ void rp_meshes_of_program(struct rp_meshes *meshes, const struct rp_program *p,
 
 /* ---- groups ---- */
 
-/* Device i of an iota: 0, 1, … as an array of dims, transposed by perm. */
+/* Returns device i of an iota: 0, 1, … as an array of dims, transposed by perm. */
 static int64_t iota_device(const struct rp_replica_groups *g, int64_t i)
 {
     int64_t device = 0, strides[16];
@@ -180,7 +180,7 @@ static int64_t iota_device(const struct rp_replica_groups *g, int64_t i)
 
 struct expanded {
     int64_t n;      /* number of devices */
-    int64_t *group; /* [device]: number of its group; -1: it is in none */
+    int64_t *group; /* by device: the number of its group; -1 if it is in none */
 };
 
 static bool expand_new(struct expanded *e, int64_t n, struct rp_arena *arena)
@@ -233,7 +233,7 @@ static bool expand_iota(const struct rp_replica_groups *g, struct rp_arena *aren
     return true;
 }
 
-/* A position of a mesh moved to the first of its group: the digits of the parts are 0. */
+/* Moves a position of a mesh to the first of its group, whose digits of the parts are 0. */
 static int64_t group_begin(const struct rp_replica_groups *g, int64_t position)
 {
     int64_t stride = 1, begin = position;
@@ -280,7 +280,7 @@ static bool expand_mesh(const struct rp_replica_groups *g, struct rp_arena *aren
     return true;
 }
 
-/* Of the group of the lowest device. */
+/* Returns that of the group of the lowest device. */
 static int64_t stride_of(const struct expanded *e)
 {
     int64_t first = -1, last = -1, stride = -1;
@@ -306,7 +306,7 @@ static int64_t device_at(const struct rp_mesh *mesh, int64_t position)
     return mesh->devices ? mesh->devices[position] : position;
 }
 
-/* The position with the coordinates along the axes of the mask set to 0. */
+/* Returns the position with the coordinates along the axes of the mask set to 0. */
 static int64_t without_axes(const struct rp_mesh *mesh, int64_t position, unsigned mask)
 {
     int64_t out = 0, stride = 1;
@@ -358,7 +358,8 @@ static const char *find_axis(const struct rp_meshes *meshes, const struct expand
     return NULL;
 }
 
-/* Of groups that name axes. XLA makes up names, "axis_0", for groups that it computes itself. */
+/* Returns the axis of groups that name axes. XLA invents names, "axis_0", for groups that it
+   computes itself. */
 static const char *own_axis(const struct rp_replica_groups *g, struct rp_arena *arena)
 {
     const char *text = "";

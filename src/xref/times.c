@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measured times of kernels. Most events name their instruction. Those of a command buffer name the
- * buffer only; they are known by the name of their kernel, and where several thunks launch a
- * kernel of one name, by their order: the thunks of a program run in the same order every time, so
- * the i-th event belongs to thunk i modulo their number, with loops repeated as often as they run.
- * Traces without a device (CPU) have events of the host, of which the own time counts, without the
- * events inside. Cost: the events of the trace, and sorting those that are assigned by name.
+ * Assigns measured times to kernels. Most events name their instruction. Those of a command buffer
+ * name only the buffer; they are identified by the name of their kernel and, if several thunks
+ * launch a kernel of one name, by their order: the thunks of a program run in the same order every
+ * time, so the i-th event belongs to thunk i modulo their number, with loops repeated as often as
+ * they run. Traces without a device (CPU) have events of the host, of which the own time counts,
+ * without the events inside. Cost: the events of the trace, and sorting those that are assigned by
+ * name.
  */
 #include "xref/xref.h"
 
@@ -35,12 +36,13 @@ struct measure {
     struct rp_xref_times *out;
     struct rp_arena arena;
     struct rp_map by_op;   /* operation -> row */
-    struct rp_map by_name; /* hash of the kernel's name -> group */
+    struct rp_map by_name; /* from hash of the kernel's name to group */
     RP_VEC(struct kernel_group) groups;
     uint32_t *rows; /* by group */
     RP_VEC(struct named_event) events;
     struct rp_arg_key op_key, module_key;
-    int64_t *self_ns; /* of events on the host: without those inside; NULL: durations count */
+    int64_t *self_ns; /* for events on the host: time without the events inside; NULL if durations
+                         count */
     struct rp_err *err;
 };
 
@@ -51,7 +53,7 @@ static uint64_t text_key(const char *text)
     return rp_hash_bytes(text, strlen(text));
 }
 
-/* Of what a thunk launches; 0 where it launches nothing that a trace would show. */
+/* Returns the key of the kernel that a thunk launches; 0 if a trace would not show any. */
 static uint64_t row_key(const struct rp_xref_kernel *row)
 {
     if (*row->thunk.kernel)
@@ -114,7 +116,7 @@ static void add_time(struct measure *m, struct rp_xref_kernel *row, rp_event e)
     rp_ns_add(&m->out->matched_ns, ns);
 }
 
-/* "jit_step(123)" is module jit_step. */
+/* "jit_step(123)" belongs to module jit_step. */
 static bool same_module(const char *event, const char *module)
 {
     size_t n = strcspn(event, "(");
@@ -167,7 +169,7 @@ static bool names_op(const struct measure *m, rp_event e)
     return m->t->ev.dur_ns[e] >= 0 && rp_arg_key_text(&m->op_key, e, &op) && op;
 }
 
-/* On the host a loop or call is an event around those of its body: they nest. */
+/* On the host, a loop or call is an event around those of its body, so they nest. */
 static enum rp_code find_self_times(struct measure *m)
 {
     const struct rp_trace *t = m->t;
@@ -192,7 +194,7 @@ static enum rp_code find_self_times(struct measure *m)
 
 RP_ORDER(by_group_and_time, struct named_event, RP_UP(group), RP_UP(ts_ns), RP_UP(event))
 
-/* The order in which one execution runs the rows of a group: neighbours inside one loop run
+/* Finds the order in which one execution runs the rows of a group: neighbours inside one loop run
    together, as often as the loop does. */
 static enum rp_code group_sequence(struct measure *m, const struct kernel_group *g, uint32_t **out,
                                    size_t *n)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instructions by name, and where they come from. Finding a place visits a few neighbours. */
+/* Finds instructions by name, and where they come from. Finding a place visits only a few
+   neighbours. */
 #include "xref/xref.h"
 
 #include <string.h>
@@ -92,7 +93,7 @@ const char *rp_xref_own_line(const struct rp_xref *x, uint32_t op, struct rp_are
     if (op == RP_NONE || !rp_op_source(x->program, op, &line))
         return NULL;
     const char *slash = strrchr(line.file, '/');
-    /* of "step.<locals>.loss" the function itself */
+    /* the function of "step.<locals>.loss" is its last part */
     while ((inner = strstr(line.function, "<locals>.")))
         line.function = inner + 9;
     return rp_arena_textf(arena, "%s:%d%s%s", slash ? slash + 1 : line.file, line.line,
@@ -106,7 +107,7 @@ static bool has_line(const struct rp_xref *x, uint32_t op)
     return rp_op_source(x->program, op, &line);
 }
 
-/* How much an operation says about what a fusion is for. */
+/* Returns how much an operation tells about the purpose of a fusion. */
 static int op_weight(const struct rp_program *p, uint32_t op)
 {
     switch (rp_op_info[p->code.at[op]].class_) {
@@ -127,7 +128,8 @@ static int op_weight(const struct rp_program *p, uint32_t op)
     }
 }
 
-/* The operation inside the called computations that has a line: the root, else the heaviest. */
+/* Returns the operation inside the called computations that has a line: the root, otherwise the
+   heaviest. */
 static uint32_t inner_op(const struct rp_xref *x, uint32_t op, int depth, const char **basis)
 {
     const struct rp_program *p = x->program;
@@ -159,7 +161,8 @@ static uint32_t inner_op(const struct rp_xref *x, uint32_t op, int depth, const 
     return best;
 }
 
-/* Copies and conversions that the compiler inserted belong to what they move. */
+/* Copies and conversions that the compiler inserted belong to the operation whose data they
+   move. */
 static uint32_t outer_op(const struct rp_xref *x, uint32_t op, bool up, int hops)
 {
     const char *basis;
@@ -180,7 +183,7 @@ static uint32_t outer_op(const struct rp_xref *x, uint32_t op, bool up, int hops
     return RP_NONE;
 }
 
-/* The loop or call that an operation is executed by, if that has a line. */
+/* Returns the loop or call that executes an operation, if that has a line. */
 static uint32_t around_op(const struct rp_xref *x, uint32_t op)
 {
     for (int hops = HOPS; hops > 0; hops--) {

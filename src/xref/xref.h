@@ -21,38 +21,38 @@
 /* ---- instructions ---- */
 
 struct rp_xref {
-    const struct rp_program *program; /* borrowed; NULL: nothing is found */
-    struct rp_map names;              /* hash of the name of an operation -> operation */
-    uint32_t *user_begin, *users;     /* of operations: CSR; in the arena */
-    uint32_t *caller;                 /* of computations: an operation that calls it, or RP_NONE */
+    const struct rp_program *program; /* borrowed; if it is NULL, nothing is found */
+    struct rp_map names;              /* from hash of the name of an operation to operation */
+    uint32_t *user_begin, *users;     /* of operations, as CSR in the arena */
+    uint32_t *caller;                 /* by computation: an operation that calls it, or RP_NONE */
     struct rp_arena arena;
 };
 
-/* Release `x` also after a failure. */
+/* `x` must be released also after a failure. */
 enum rp_code rp_xref_init(struct rp_xref *x, const struct rp_program *program, struct rp_err *err);
 void rp_xref_release(struct rp_xref *x);
 
-/* The operation of "fusion.3" or of a value of it, "fusion.3{1}"; or RP_NONE. */
+/* Finds the operation of "fusion.3", or of a value of it, "fusion.3{1}"; or RP_NONE. */
 uint32_t rp_xref_find(const struct rp_xref *x, const char *name);
 
-/* "jit(step)/jvp()/dot_general", or "". */
+/* Returns "jit(step)/jvp()/dot_general", or "". */
 const char *rp_xref_scope(const struct rp_xref *x, uint32_t op);
-/* The last part of it, "dot_general"; else the opcode; NULL for RP_NONE. */
+/* Returns its last part, "dot_general", otherwise the opcode; NULL for RP_NONE. */
 const char *rp_xref_operator(const struct rp_xref *x, uint32_t op);
-/* "train.py:12 loss"; NULL where the operation itself does not know it. In the arena. */
+/* Returns "train.py:12 loss" in the arena; NULL if the operation itself does not know it. */
 const char *rp_xref_own_line(const struct rp_xref *x, uint32_t op, struct rp_arena *arena);
 
 /*
- * The same, and where the operation does not know: of what it consists of (the root of a fusion,
- * then its heaviest operation), then of its operands, then of its users, up to four steps away,
- * then of the loop around it.
+ * The same; if the operation does not know, it comes from its content (the root of a fusion, then
+ * its heaviest operation), then from its operands, its users up to four steps away, or the loop
+ * around it.
  */
 struct rp_xref_place {
-    const char *operator_; /* "dot_general"; "" where not known */
+    const char *operator_; /* "dot_general"; "" if not known */
     const char *scope;     /* "jit(step)/jvp()/dot_general"; "" */
     const char *line;      /* or NULL */
-    const char *basis;     /* "instruction", "fusion root", "inside fusion", "operand", "user",
-                              "loop"; NULL: no line */
+    const char *basis; /* "instruction", "fusion root", "inside fusion", "operand", "user", "loop";
+                          NULL without a line */
 };
 void rp_xref_place(const struct rp_xref *x, uint32_t op, struct rp_arena *arena,
                    struct rp_xref_place *out);
@@ -60,22 +60,23 @@ void rp_xref_place(const struct rp_xref *x, uint32_t op, struct rp_arena *arena,
 /* ---- kernels ---- */
 
 enum rp_xref_basis {
-    RP_XREF_METADATA, /* the dump says which instruction a thunk executes */
+    RP_XREF_METADATA, /* the dump tells which instruction a thunk executes */
     RP_XREF_NAME,     /* the kernel is named after it */
     RP_XREF_AROUND,   /* that of the thunk around it */
-    RP_XREF_PROGRAM,  /* no thunks: instructions of the program that need code */
+    RP_XREF_PROGRAM,  /* there are no thunks: instructions of the program that need code */
     RP_XREF_UNKNOWN
 };
 extern const char *const rp_xref_basis_names[];
 
 struct rp_xref_kernel {
-    struct rp_thunk thunk; /* of a program without thunks: made from the instruction */
+    struct rp_thunk thunk; /* for a program without thunks it is made from the instruction */
     uint32_t op;           /* or RP_NONE */
     uint8_t basis;         /* enum rp_xref_basis */
     int64_t runs;          /* by the trip counts of the loops around it */
     /* From a trace: */
     int64_t events, total_ns, min_ns, max_ns;
-    bool by_order; /* several thunks launch a kernel of this name: assigned in order */
+    bool
+        by_order; /* several thunks launch a kernel of this name, so events are assigned in order */
 };
 
 struct rp_xref_kernels {
@@ -83,7 +84,7 @@ struct rp_xref_kernels {
     size_t n;
 };
 
-/* Thunks with their instructions; where there are none (thunks->n 0), the instructions of the
+/* Lists thunks with their instructions; if there are none (thunks->n 0), the instructions of the
    program that need code, in its order. In the arena. */
 enum rp_code rp_xref_kernels(const struct rp_xref *x, const struct rp_thunks *thunks,
                              struct rp_arena *arena, struct rp_xref_kernels *out,
@@ -98,8 +99,8 @@ struct rp_xref_times {
 };
 
 /*
- * Adds the times of a trace to the kernels: by instruction where the event names it, else by the
- * name of the kernel. module: events that name another one are not counted; NULL: any.
+ * Adds the times of a trace to the kernels: by instruction if the event names it, otherwise by the
+ * name of the kernel. module: events that name another one are not counted; NULL allows any.
  */
 enum rp_code rp_xref_measure(const struct rp_trace *trace, const char *module,
                              const struct rp_xref *x, struct rp_xref_kernels *kernels,
