@@ -52,6 +52,28 @@ static const char *entry_end(const char *text)
     return line ? line + 1 : text + strlen(text);
 }
 
+/* A line without the marks of Markdown: the cells of a row of a table are joined. */
+static void print_line(struct help_search *s, const char *line, size_t n)
+{
+    bool row = n && *line == '|', written = false;
+    size_t cell;
+
+    fputs("  ", s->to);
+    for (size_t i = 0; i < n; i += cell + row) {
+        cell = row ? strcspn(line + i, "|\n") : n;
+        if (strspn(line + i, " ") < cell) {
+            const char *text = line + i + (row ? strspn(line + i, " ") : 0);
+            int len = (int)(line + i + cell - text);
+
+            while (row && len && text[len - 1] == ' ')
+                len--;
+            fprintf(s->to, "%s%.*s", written ? ": " : "", len, text);
+            written = true;
+        }
+    }
+    fputc('\n', s->to);
+}
+
 /* `text` is the output of a help command for `topic`. */
 static void search_text(struct help_search *s, const char *topic, const char *text)
 {
@@ -72,7 +94,7 @@ static void search_text(struct help_search *s, const char *topic, const char *te
         named = true;
         s->found++;
         for (const char *line = text; line < end; line += strcspn(line, "\n") + 1)
-            fprintf(s->to, "  %.*s\n", (int)strcspn(line, "\n"), line);
+            print_line(s, line, strcspn(line, "\n"));
     }
 }
 

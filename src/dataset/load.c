@@ -210,8 +210,8 @@ static enum rp_code not_a_trace(const struct rp_source *source, const struct rp_
         return rp_err_set(err, RP_FORMAT,
                           "'%s' is not a trace but a memory snapshot (%s); try 'reprise memory'",
                           source->name, format->name);
-    return rp_err_set(err, RP_FORMAT, "'%s' is not a trace but a program (%s)", source->name,
-                      format->name);
+    return rp_err_set(err, RP_FORMAT, "'%s' is not a trace but a program (%s); try 'reprise graph'",
+                      source->name, format->name);
 }
 
 enum rp_code rp_load_merged_rank(const struct rp_dataset *dataset, const struct rp_trace *whole,

@@ -345,8 +345,9 @@ static void fill_notes(struct rp_top_root *out, const struct rp_recorder *record
                                      : !strcmp(out->by, "python")
                                          ? no_frames_text(recorder, arena)
                                          : "no span of this kind was recorded around a launch"
-                                   : "no device work was recorded; try '--by op', or "
-                                     "'--by annotation' for ranges of your own");
+                                   : "no device work was recorded; try '--by op', '--by "
+                                     "annotation' for ranges of your own, or '--by function' "
+                                     "for samples");
     if (out->row_count > (int64_t)out->nrows)
         RP_NOTE(out, arena,
                 rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
