@@ -39,9 +39,10 @@ struct rp_record_functions {
     void (*counter)(const char *name, double value);
 };
 
+/* In a section of its own, where `reprise record --pid` finds it in a program that runs. */
 extern struct rp_record_functions rp_record_functions;
-__attribute__((weak, visibility("hidden"))) struct rp_record_functions rp_record_functions = {0, 0,
-                                                                                              0, 0};
+__attribute__((weak, visibility("hidden"),
+               section("rp_record"))) struct rp_record_functions rp_record_functions = {0, 0, 0, 0};
 
 /* Weak, so that a program need not link with the library that defines dlsym. */
 extern void *rp_record_lookup(void *, const char *) __asm__("dlsym") __attribute__((weak));
@@ -71,20 +72,20 @@ __attribute__((constructor)) static void rp_record_find(void)
 #define RP_RECORD_DOUBLE(value) ((double)(value))
 #endif
 
-#define RP_RECORD_CALL(function, ...)                               \
-    do {                                                            \
-        if (__builtin_expect(rp_record_functions.function != 0, 0)) \
-            rp_record_functions.function(__VA_ARGS__);              \
+/* Loaded once: another thread may change it. */
+#define RP_RECORD_CALL(type, function, arguments)                             \
+    do {                                                                      \
+        void(*rp_record_call) type =                                          \
+            __atomic_load_n(&rp_record_functions.function, __ATOMIC_RELAXED); \
+        if (__builtin_expect(rp_record_call != 0, 0))                         \
+            rp_record_call arguments;                                         \
     } while (0)
 
-#define RP_RANGE_BEGIN(name) RP_RECORD_CALL(range_begin, name)
-#define RP_RANGE_END()                                               \
-    do {                                                             \
-        if (__builtin_expect(rp_record_functions.range_end != 0, 0)) \
-            rp_record_functions.range_end();                         \
-    } while (0)
-#define RP_MARK(name)           RP_RECORD_CALL(mark, name)
-#define RP_COUNTER(name, value) RP_RECORD_CALL(counter, name, RP_RECORD_DOUBLE(value))
+#define RP_RANGE_BEGIN(name) RP_RECORD_CALL((const char *), range_begin, (name))
+#define RP_RANGE_END()       RP_RECORD_CALL((void), range_end, ())
+#define RP_MARK(name)        RP_RECORD_CALL((const char *), mark, (name))
+#define RP_COUNTER(name, value) \
+    RP_RECORD_CALL((const char *, double), counter, (name, RP_RECORD_DOUBLE(value)))
 
 static inline int rp_record_scope_begin(const char *name)
 {

@@ -180,12 +180,13 @@ enum rp_ctf_loss {
     RP_CTF_LOSS_COUNT
 };
 
-#define RP_CTF_CONTROL_NAME ".control" /* holds the commands of `record start|stop|mark` */
-/* The mode of files in a folder with this mode: the owner may use them, and the group if it may use
-   the folder. */
+#define RP_CTF_CONTROL_NAME  ".control"  /* commands of `record start|stop|mark` */
+#define RP_CTF_WARNINGS_NAME ".warnings" /* of processes that `record --pid` attached to */
+/* Of the files in a folder with this mode: the owner's, and the group's where the folder is. */
 #define RP_CTF_FILE_MODE(folder_mode) (0600 | ((folder_mode)&0060))
-#define RP_CTF_LEDGER_NAME            ".ledger_" /* followed by the host, as in the name of a rank's folder \
-                                                  */
+#define RP_CTF_LEDGER_NAME                                                \
+    ".ledger_" /* followed by the host, as in the name of a rank's folder \
+                */
 #define RP_CTF_LEDGER_MAGIC UINT32_C(0x31474452)
 #define RP_CTF_LEDGER_ROWS  1016
 

@@ -4,7 +4,7 @@
  * processes inherit them, so launchers need no support. The libraries read the rank in each
  * process.
  */
-#include "cli/record.h"
+#include "cli/record_live.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -47,7 +47,9 @@ const struct rp_option record_options[] = {
     {"last", 0, RP_OPT_INT, "2..256", "20", "with --keep: so many steps are in the ring, at least",
      0},
     {"pid", 'p', RP_OPT_TEXT, "PID,...", NULL,
-     "with '--with kineto': let PyTorch's own profiler record processes that run already", 0},
+     "record processes that run already; '--with kineto': by PyTorch's own profiler", 0},
+    {"all", 0, RP_OPT_TEXT, "NAME", NULL,
+     "record all processes of this user whose command has this name", 0},
     {"counters", 0, RP_OPT_TEXT, "LIST", NULL,
      "comma-separated hardware counters to measure for each CUDA kernel: dram__bytes.sum", 0},
     {"set", 0, RP_OPT_TEXT, "KEY=VALUE", NULL, "set an option of a source", RP_OPT_REPEAT},
@@ -237,7 +239,9 @@ static bool in_range(const struct cli_call *call, struct rp_err *err)
     return true;
 }
 
-static bool gather_options(struct record *r, const struct cli_call *call, struct rp_err *err)
+/* observed: another process, whose observer ends after the time. */
+static bool gather_options(struct record *r, const struct cli_call *call, bool observed,
+                           struct rp_err *err)
 {
     const char *step_name = setting(call, "step-name"), *full = setting(call, "when-full");
     const char *counters = setting(call, "counters");
@@ -247,8 +251,7 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
     return in_range(call, err) &&
            add_number(r, err, "t0", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec) &&
            add_number(r, err, "start", number(call, "start-after")) &&
-           (setting(call, "pid") || /* its observer ends then */
-            add_number(r, err, "duration", number(call, "duration"))) &&
+           (observed || add_number(r, err, "duration", number(call, "duration"))) &&
            add_steps(r, setting(call, "steps"), err) &&
            (!step_name || add_option(r, err, "step_name", step_name)) &&
            add_number(r, err, "limit", number(call, "limit")) &&
@@ -343,15 +346,15 @@ static bool make_folder(struct record *r, const char *name, const char *group, s
 
 /* -------------------------------------------------------------------------- the command */
 
-/* Finds the library for a process that is already running, which is not loaded into the program. */
-static bool find_sampler(struct record *r, struct rp_err *err)
+/* For a process that runs already; `used`: what will be loaded. */
+static bool find_libraries(struct record *r, const char *used, struct rp_err *err)
 {
-    snprintf(r->used, sizeof r->used, "sample");
+    snprintf(r->used, sizeof r->used, "%s", used);
     if (record_find_libraries(r))
         return true;
     snprintf(err->text, sizeof err->text,
              "cannot find the libraries of 'record': set REPRISE_CAPTURE_DIR to the folder of "
-             "reprise-sample.so");
+             "reprise-host.so");
     return false;
 }
 
@@ -383,9 +386,9 @@ static int record_program(const struct cli_call *call)
 
     folder = folder ? folder : "recording";
     r.rank = pid ? -1 : rp_recording_rank(&r.restarts);
-    if (!gather_options(&r, call, &err) || (pid && !add_option(&r, &err, "pid", pid)))
+    if (!gather_options(&r, call, pid, &err) || (pid && !add_option(&r, &err, "pid", pid)))
         return cli_usage("record", &err);
-    if (pid && record_attach_check(attach.pid, &err) != RP_OK)
+    if (pid && record_attach_check(attach.pid, "sample", &err) != RP_OK)
         return cli_fail(RP_IO, &err);
     if (attach.lasts_ns)
         attach.lasts_ns += number(call, "start-after");
@@ -398,7 +401,8 @@ static int record_program(const struct cli_call *call)
     if (!r.quiet && strcmp(r.name, folder) != 0)
         fprintf(stderr, "reprise: '%.500s' is not empty: recording into '%.500s'\n", folder,
                 r.name);
-    if (pid ? !find_sampler(&r, &err) : !record_sources(&r, setting(call, "with"), &usage, &err))
+    if (pid ? !find_libraries(&r, "sample", &err)
+            : !record_sources(&r, setting(call, "with"), &usage, &err))
         return usage ? cli_usage("record", &err) : cli_fail(RP_UNSUPPORTED, &err);
     if (!keys_are_used(&r, call, &err))
         return cli_usage("record", &err);
@@ -428,26 +432,33 @@ static int record_program(const struct cli_call *call)
     return status;
 }
 
-/* The other options concern libraries that are loaded, and '--steps' cannot have a first step,
-   because the job counts. */
-static bool fits_running(const struct cli_call *call, struct rp_err *err)
+/* Whether all options are among those that such a recording takes. */
+static bool only_has(const struct cli_call *call, const char *const *taken, const char *why,
+                     struct rp_err *err)
 {
-    static const char *const taken[] = {"pid", "with", "output", "duration", "steps", "quiet"};
-    const char *steps = setting(call, "steps");
-
     for (size_t i = 0; i < call->nsettings; i++) {
         size_t k = 0;
 
-        while (k < sizeof taken / sizeof taken[0] && strcmp(call->settings[i].name, taken[k]) != 0)
+        while (taken[k] && strcmp(call->settings[i].name, taken[k]) != 0)
             k++;
-        if (k < sizeof taken / sizeof taken[0])
+        if (taken[k])
             continue;
-        snprintf(err->text, sizeof err->text,
-                 "'--%s' does not go with '--pid': PyTorch's own profiler takes '--duration' or "
-                 "'--steps'",
-                 call->settings[i].name);
+        snprintf(err->text, sizeof err->text, "'--%s' does not go with '--pid': %s",
+                 call->settings[i].name, why);
         return false;
     }
+    return true;
+}
+
+/* The other options are about what we load, and '--steps' has no first one: the job counts. */
+static bool fits_kineto(const struct cli_call *call, struct rp_err *err)
+{
+    static const char *const taken[] = {"pid",   "with",  "output", "duration",
+                                        "steps", "quiet", NULL};
+    const char *steps = setting(call, "steps");
+
+    if (!only_has(call, taken, "PyTorch's own profiler takes '--duration' or '--steps'", err))
+        return false;
     if (!steps || !strchr(steps, ':') || strtoll(steps, NULL, 10) == 0)
         return true;
     snprintf(err->text, sizeof err->text,
@@ -456,23 +467,91 @@ static bool fits_running(const struct cli_call *call, struct rp_err *err)
     return false;
 }
 
-/* A process that already runs can only be recorded by its own profiler. */
+/* The sources that need not be there from the start, in `used`; the recorder loads `list`. */
+static bool add_sources_of_running(struct record *r, const char *with, char *used, size_t size,
+                                   struct rp_err *err)
+{
+    static const char *const known[] = {"host", "cuda", "frameworks", NULL};
+    char list[64] = "";
+
+    snprintf(used, size, "host");
+    for (size_t n, k; *with; with += n + (with[n] == ',')) {
+        n = strcspn(with, ",");
+        for (k = 0; known[k] && (strlen(known[k]) != n || strncmp(with, known[k], n) != 0);)
+            k++;
+        if (!known[k]) {
+            snprintf(err->text, sizeof err->text,
+                     "'--pid' takes the sources host, cuda and frameworks (or kineto alone), not "
+                     "'%.*s', which a program must be started with; stacks: reprise sample --pid N",
+                     (int)n, with);
+            return false;
+        }
+        if (!k || strstr(list, known[k]))
+            continue;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "",
+                 known[k]);
+        snprintf(used + strlen(used), size - strlen(used), ", %s", known[k]);
+    }
+    return !*list || add_option(r, err, "sources", list);
+}
+
+/* Records into a folder what processes that run already do from now on. */
+static int record_from_now(const struct cli_call *call)
+{
+    static const char *const taken[] = {"pid",   "all",       "with",  "output",     "duration",
+                                        "steps", "step-name", "light", "limit",      "when-full",
+                                        "set",   "group",     "quiet", "every-step", NULL};
+    struct record r = {.quiet = cli_flag(call->settings, call->nsettings, "quiet"), .rank = -1};
+    const char *folder = setting(call, "output"), *with = setting(call, "with");
+    struct rp_err err = RP_ERR_INIT;
+    bool usage = false;
+    char used[64];
+
+    folder = folder ? folder : "recording";
+    if (!only_has(call, taken, "a program must be started with it", &err) ||
+        !gather_options(&r, call, false, &err) || !add_number(&r, &err, "recorder", getpid()) ||
+        !add_sources_of_running(&r, with ? with : "cuda,frameworks", used, sizeof used, &err))
+        return cli_usage("record", &err);
+    if (!find_libraries(&r, used, &err))
+        return cli_fail(RP_UNSUPPORTED, &err);
+    if (!keys_are_used(&r, call, &err))
+        return cli_usage("record", &err);
+    struct record_live *live =
+        record_live_find(setting(call, "pid"), setting(call, "all"), &usage, &err);
+    if (!live)
+        return usage ? cli_usage("record", &err) : cli_fail(RP_IO, &err);
+    if (!choose_folder(&r, folder) || !make_folder(&r, r.name, setting(call, "group"), &err)) {
+        free(live);
+        return cli_fail(RP_IO, &err);
+    }
+    if (!r.quiet && strcmp(r.name, folder) != 0)
+        fprintf(stderr, "reprise: '%.500s' is not empty: recording into '%.500s'\n", folder,
+                r.name);
+    int status = record_live(&r, live);
+    if (status == 4) { /* nothing was begun */
+        remove_control_files(&r);
+        rmdir(r.folder);
+    } else {
+        record_summary(&r);
+    }
+    return status;
+}
+
 static int record_running(const struct cli_call *call)
 {
     const char *folder = setting(call, "output"), *with = setting(call, "with");
     struct rp_err err = RP_ERR_INIT;
     struct record unused = {.quiet = true};
 
-    if (call->nwords || !with || strcmp(with, "kineto") != 0) {
-        snprintf(
-            err.text, sizeof err.text,
-            "'--pid' takes no program, and needs '--with kineto' (PyTorch's own profiler, in a "
-            "process that was started with KINETO_USE_DAEMON=1); stacks of any process: reprise "
-            "sample --pid N");
+    if (call->nwords) {
+        snprintf(err.text, sizeof err.text,
+                 "'record' takes a program, or processes that run already ('--pid', '--all')");
         return cli_usage("record", &err);
     }
+    if (!with || strcmp(with, "kineto") != 0)
+        return record_from_now(call);
     if (!in_range(call, &err) || !add_steps(&unused, setting(call, "steps"), &err) ||
-        !fits_running(call, &err))
+        !fits_kineto(call, &err))
         return cli_usage("record", &err);
     return record_kineto(setting(call, "pid"), folder ? folder : "recording",
                          number(call, "duration"), setting(call, "steps"),
@@ -484,7 +563,7 @@ static int record_command(const struct cli_call *call)
     static const char *const verbs[] = {"start", "stop", "mark", "trigger", NULL};
     struct rp_err err = RP_ERR_INIT;
 
-    if (setting(call, "pid"))
+    if (setting(call, "pid") || setting(call, "all"))
         return record_running(call);
     if (!call->nwords) {
         snprintf(err.text, sizeof err.text, "'record' needs a program: reprise record -- PROGRAM");
@@ -511,6 +590,7 @@ const struct cli_command cli_cmd_record = {
     .examples = "reprise record -- python train.py\tall sources, into ./recording\n"
                 "reprise record -o run -- torchrun --nproc-per-node 8 train.py\tall ranks\n"
                 "reprise record --steps 10:5 -- ./train\tfive steps\n"
+                "reprise record --pid 4711 --duration 30s\ta program that runs already\n"
                 "reprise record stop run\tfrom another terminal\n",
     .words = "-- PROGRAM [ARGUMENT...]",
     .tail = true,

@@ -59,8 +59,9 @@ struct record_attach {
     int64_t pid, lasts_ns; /* if lasts is 0, the recording lasts until the process ends or a signal
                               arrives */
 };
-/* Tells why it cannot be observed, if so. */
-enum rp_code record_attach_check(int64_t pid, struct rp_err *err);
+/* Why it cannot be observed, if so; for the command `sample` or `record`. */
+enum rp_code record_attach_check(int64_t pid, const char *command, struct rp_err *err);
+bool record_is_running(int64_t pid); /* not one that has ended and was not waited for */
 int record_attach(const struct record *r, const struct record_attach *attach);
 
 /* `--pid PIDS --with kineto`: uses PyTorch's own profiler in processes that already run

@@ -35,8 +35,8 @@ static size_t read_proc(int64_t pid, const char *name, char *to, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Whether a process runs: a zombie does not. */
-static bool is_running(int64_t pid)
+/* Whether a process runs: not one that has ended and was not waited for. */
+bool record_is_running(int64_t pid)
 {
     char text[1024];
     const char *at = read_proc(pid, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
@@ -68,7 +68,7 @@ static int yama_scope(void)
     return atoi(text);
 }
 
-static void explain_denied(int64_t pid, struct rp_err *err)
+static void explain_denied(int64_t pid, const char *command, struct rp_err *err)
 {
     char path[40];
     struct stat st;
@@ -84,14 +84,15 @@ static void explain_denied(int64_t pid, struct rp_err *err)
         snprintf(err->text, sizeof err->text,
                  "the kernel does not let this process read process %lld: "
                  "kernel.yama.ptrace_scope is %d; run as root, set it to 0 with sysctl, or start "
-                 "the program with 'reprise sample -- PROGRAM'",
-                 (long long)pid, scope);
+                 "the program with 'reprise %s -- PROGRAM'",
+                 (long long)pid, scope, command);
     else
-        snprintf(err->text, sizeof err->text,
-                 "the kernel does not let this process read process %lld: it is setuid, not "
-                 "dumpable, or the container lacks CAP_SYS_PTRACE; 'reprise sample -- PROGRAM' "
-                 "needs no permission",
-                 (long long)pid);
+        snprintf(
+            err->text, sizeof err->text,
+            "the kernel does not let this process read process %lld: it is setuid, not "
+            "dumpable, or the container lacks CAP_SYS_PTRACE; 'reprise %s -- PROGRAM' needs no "
+            "permission",
+            (long long)pid, command);
 }
 
 static bool has_other_bits(int64_t pid)
@@ -101,14 +102,14 @@ static bool has_other_bits(int64_t pid)
     return read_proc(pid, "exe", head, sizeof head) > EI_CLASS && head[EI_CLASS] != ELFCLASS64;
 }
 
-enum rp_code record_attach_check(int64_t pid, struct rp_err *err)
+enum rp_code record_attach_check(int64_t pid, const char *command, struct rp_err *err)
 {
     const char *what = NULL;
     char path[40];
     int fd;
 
     snprintf(path, sizeof path, "/proc/%lld/mem", (long long)pid);
-    if (!is_running(pid)) {
+    if (!record_is_running(pid)) {
         snprintf(err->text, sizeof err->text, "there is no process %lld", (long long)pid);
         return RP_IO;
     }
@@ -117,7 +118,7 @@ enum rp_code record_attach_check(int64_t pid, struct rp_err *err)
     else if (is_of_kernel(pid))
         what = "a thread of the kernel, which has no stacks of a program";
     else if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0) {
-        explain_denied(pid, err);
+        explain_denied(pid, command, err);
         return RP_IO;
     } else {
         close(fd);
@@ -156,7 +157,7 @@ static void observe(const struct record *r, const struct record_attach *a)
         fprintf(stderr, "reprise: cannot load '%s': %s\n", library, dlerror());
         _exit(4);
     }
-    while (is_running(a->pid) && now_ns() < until)
+    while (record_is_running(a->pid) && now_ns() < until)
         if (sigtimedwait(&ends, NULL, &pause) > 0)
             break;
     exit(0);

@@ -204,6 +204,9 @@ struct rp_capture {
     void (*rest)(bool rest);
     bool (*signals)(void); /* whether the signals of the job are wanted */
     void (*signal)(enum rp_capture_signal which, uint64_t value);
+    /* Called on the core's thread when the recording of a process ends that goes on without it
+       (rp_capture_attach): the source must leave the program as it was. For four sources. */
+    void (*on_leave)(void (*call)(void));
 };
 
 /* The process's core, or NULL if the process is not recorded (REPRISE_RECORD is not set). */
@@ -213,7 +216,14 @@ const struct rp_capture *rp_capture_get(void);
    A library that is used without the host library calls rp_capture_close when it is unloaded. */
 const struct rp_capture *rp_capture_own(void);
 void rp_capture_close(void);
-/* Records that the process has ended regularly. */
+/* Begins to record this process, which was started without a recorder: into the folder `root`, with
+   options as in REPRISE_RECORD_OPTIONS. `begin` is called on the core's thread, which ends the
+   recording as the options say; then it can be begun again. Returns 0 or an error: EBUSY, where it
+   is recorded already. */
+int rp_capture_attach(const char *root, const char *options, void (*begin)(void));
+/* How far it is: 1 recorded, 2 ending, 3 ended. */
+const _Atomic uint32_t *rp_capture_session(void);
+/* Records that the process ends by itself. */
 void rp_capture_note_end(void);
 /* Stops system calls, because the program has entered a sandbox: events that fit into the open
    files are recorded, the rest is counted as lost. `strict`: seccomp's strict mode, where the

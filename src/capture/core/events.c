@@ -123,6 +123,10 @@ static inline struct rp_core_stream *stream_claim(struct rp_core_stream *s, size
     }
     atomic_store_explicit(&s->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
+    if (RP_CORE_UNLIKELY(atomic_load_explicit(&rp_core.page->closed, memory_order_relaxed))) {
+        atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
+        return NULL;
+    }
     if (RP_CORE_UNLIKELY((size_t)(s->end - s->at) < need) && !stream_make_room(s, need))
         return NULL;
     uint64_t now = rp_core_now();
@@ -775,5 +779,6 @@ const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
                                          .sealed = is_sealed,
                                          .spent = rp_core_spend,
                                          .rest = rp_core_helper_rest,
+                                         .on_leave = rp_core_on_leave,
                                          .signals = rp_core_signals,
                                          .signal = rp_core_signal};

@@ -98,6 +98,8 @@ static void control_apply(char *line, bool first)
         line[7] = '-'; /* replaces the ':' in the name of its folder */
         if (rp_core_keep_now(line) && (ledger = rp_core_ledger()))
             control_answer(&ledger->commands);
+    } else if (!strcmp(line, "detach")) {
+        atomic_store(&rp_core.leave_asked, true);
     } else if (!strncmp(line, "mark ", 5) && !first) {
         control_mark(line + 5);
     }
@@ -264,12 +266,13 @@ static void *helper_run(void *unused)
 
     (void)unused;
     rp_core_in_helper = true;
-    syscall(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE); /* from Linux 5.9 on */
     pthread_setname_np(pthread_self(), "reprise");
+    rp_core_attached();
+    syscall(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE); /* from Linux 5.9 on */
     if (atomic_load(&page->on) && !rp_core.options.steps && !rp_core.cost_ps)
         rp_core_measure();
     while (!atomic_load(&rp_core.ended) && !atomic_load(&page->main_ended) &&
-           !atomic_load(&page->resting)) {
+           !atomic_load(&page->resting) && !rp_core_is_over()) {
         uint32_t seen = atomic_load(&page->wake);
 
         helper_reserve_chunks();
@@ -293,11 +296,14 @@ static void *helper_run(void *unused)
         if (atomic_load(&page->wake) == seen && next_tick <= next_often)
             end_if_alone();
     }
-    if (rp_core_self) {
+    bool leaves = atomic_load(&rp_core.session) == RP_CORE_LEAVING;
+    rp_core_spent(counted_ns);
+    if (leaves) {
+        rp_core_leave();
+    } else if (rp_core_self) {
         rp_core_stream_end(rp_core_self);
         rp_core_self = NULL;
     }
-    rp_core_spent(counted_ns);
     atomic_store(&page->done, 1);
     futex_wake(&page->done);
     return NULL;
@@ -305,12 +311,17 @@ static void *helper_run(void *unused)
 
 void rp_core_helper_start(void)
 {
+    if (!atomic_load(&rp_core.page->helper) && !rp_core.bare_clone && !rp_core_in_handler())
+        rp_core_helper_start_here();
+}
+
+void rp_core_helper_start_here(void)
+{
     uint32_t none = 0;
     sigset_t all, old;
     pthread_attr_t attr;
 
-    if (atomic_load(&rp_core.page->helper) || rp_core.bare_clone || rp_core_in_handler() ||
-        !atomic_compare_exchange_strong(&rp_core.page->helper, &none, 1))
+    if (!atomic_compare_exchange_strong(&rp_core.page->helper, &none, 1))
         return;
     sigfillset(&all);
     if (pthread_attr_init(&attr))

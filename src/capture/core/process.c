@@ -31,6 +31,7 @@
 #endif
 
 #define OPENING_TURNS 200
+#define LEAVE_WAIT_MS 1000 /* for the helper, at the end of the process */
 
 struct rp_core rp_core;
 static pthread_key_t thread_key; /* its destructor runs when a thread ends */
@@ -57,12 +58,12 @@ static int64_t option_number(const char *key)
     return text ? strtoll(text, NULL, 10) : 0;
 }
 
-static void read_options(void)
+static void read_options(const char *from)
 {
-    const char *from = getenv("REPRISE_RECORD_OPTIONS");
     struct rp_core_options *o = &rp_core.options;
     size_t n = from ? strnlen(from, sizeof rp_core.texts - 2) : 0;
 
+    memset(rp_core.texts, 0, sizeof rp_core.texts);
     for (size_t i = 0; i < n; i++)
         rp_core.texts[i] = from[i] == ';' ? '\0' : from[i];
     o->subject = (uint32_t)option_number("pid");
@@ -175,6 +176,14 @@ static bool in_window(void)
             return false;
     }
     return !o->steps || (steps > o->first_step && steps <= o->first_step + o->steps);
+}
+
+bool rp_core_window_over(void)
+{
+    const struct rp_core_options *o = &rp_core.options;
+
+    return (o->duration_ns && since_start_ns() >= o->start_ns + o->duration_ns) ||
+           (o->steps && atomic_load(&rp_core.steps_seen) > o->first_step + o->steps);
 }
 
 /* Returns false if nothing changes. */
@@ -429,6 +438,8 @@ static bool open_process(void)
     struct rp_core_page *page = rp_core.page;
     int saved = errno;
 
+    if (atomic_load(&rp_core.ended))
+        return false;
     rp_core_image();
     if (!atomic_load(&page->begun))
         rp_core_aside(begin_process, NULL);
@@ -451,15 +462,17 @@ bool rp_core_begin(void)
 
 static void make_stream(void *to)
 {
-    struct rp_core_stream *s = NULL;
+    struct rp_core_stream *s = *(struct rp_core_stream **)to;
     uint32_t none = 0;
 
     if (open_folder()) {
-        s = rp_core_stream_new();
+        s = rp_core_stream_new(s);
         if (!s && !rp_core_own)
             rp_core_lose(RP_CTF_LOSS_MEMORY, 1);
-    } else if (!rp_core_own) {
-        rp_core_lose(rp_core.why, 1);
+    } else {
+        s = NULL;
+        if (!rp_core_own)
+            rp_core_lose(rp_core.why, 1);
     }
     if (s) {
         rp_core_self = s;
@@ -475,7 +488,7 @@ static void make_stream(void *to)
 /* Opens a stream for this thread. Blocks signals meanwhile and preserves errno. */
 static struct rp_core_stream *open_stream(void)
 {
-    struct rp_core_stream *s;
+    struct rp_core_stream *s = rp_core_self && rp_core_self->left ? rp_core_self : NULL;
     sigset_t all, old;
     int saved = errno;
     int64_t began_ns = rp_core_thread_ns();
@@ -495,7 +508,7 @@ static void make_inner(void *of)
 {
     struct rp_core_stream *s = of;
 
-    s->inner = rp_core_stream_new();
+    s->inner = rp_core_stream_new(NULL);
 }
 
 /* Blocks signals, so that another handler either waits, or has already opened the stream. */
@@ -555,7 +568,17 @@ void rp_core_tell_pause(void)
     rp_core_put_pause(s, pause_begin(times));
 }
 
-struct rp_core_stream *rp_core_open(const char *name)
+/* Whether this thread may open a stream: not while others are being ended. */
+static bool enter(void)
+{
+    atomic_fetch_add(&rp_core.page->entering, 1);
+    if (!atomic_load(&rp_core.page->closed))
+        return true;
+    atomic_fetch_sub(&rp_core.page->entering, 1);
+    return false;
+}
+
+static struct rp_core_stream *open_entered(const char *name)
 {
     struct rp_core_page *page = rp_core.page;
     struct rp_core_stream *s = rp_core_self;
@@ -578,7 +601,7 @@ struct rp_core_stream *rp_core_open(const char *name)
         if (!atomic_load(&page->on))
             return NULL;
     }
-    if (!s || (uint32_t)(s->instance >> 32) != atomic_load(&page->image))
+    if (!s || (uint32_t)(s->instance >> 32) != atomic_load(&page->image) || s->left)
         s = open_stream();
     else
         stream_resume(s);
@@ -587,7 +610,16 @@ struct rp_core_stream *rp_core_open(const char *name)
     return s;
 }
 
-struct rp_core_stream *rp_core_open_late(void)
+struct rp_core_stream *rp_core_open(const char *name)
+{
+    if (!enter())
+        return NULL;
+    struct rp_core_stream *s = open_entered(name);
+    atomic_fetch_sub(&rp_core.page->entering, 1);
+    return s;
+}
+
+static struct rp_core_stream *open_late_entered(void)
 {
     struct rp_core_page *page = rp_core.page;
     struct rp_core_stream *s = rp_core_self;
@@ -595,7 +627,18 @@ struct rp_core_stream *rp_core_open_late(void)
     if (!atomic_load(&page->opened) || atomic_load(&page->broken) || atomic_load(&rp_core.ended) ||
         atomic_load(&rp_core.sealed))
         return NULL;
-    return s && (uint32_t)(s->instance >> 32) == atomic_load(&page->image) ? s : open_stream();
+    return s && (uint32_t)(s->instance >> 32) == atomic_load(&page->image) && !s->left
+               ? s
+               : open_stream();
+}
+
+struct rp_core_stream *rp_core_open_late(void)
+{
+    if (!enter())
+        return NULL;
+    struct rp_core_stream *s = open_late_entered();
+    atomic_fetch_sub(&rp_core.page->entering, 1);
+    return s;
 }
 
 /* -------------------------------------------------------------------------- fork and end */
@@ -657,15 +700,23 @@ void rp_capture_note_end(void)
         atomic_load(&rp_core.ended) || !atomic_load(&rp_core.page->on) ||
         rp_core.pid != (uint32_t)getpid() || atomic_exchange(&rp_core.end_noted, 1))
         return;
-    put_life("ended", rp_core.options.subject ? "observed no more" : "exit");
+    put_life("ended", rp_core.options.subject || atomic_load(&rp_core.session) == RP_CORE_LEAVING
+                          ? "observed no more"
+                          : "exit");
 }
 
 void rp_capture_close(void)
 {
-    uint32_t none = 0;
+    uint32_t none = 0, attached = RP_CORE_ATTACHED;
 
     if (!rp_core.page || !atomic_load(&rp_core.page->image) || atomic_load(&rp_core.sealed))
         return;
+    if (!atomic_compare_exchange_strong(&rp_core.session, &attached, RP_CORE_WHOLE_LIFE) &&
+        attached != RP_CORE_WHOLE_LIFE) { /* the helper ends it, or has done so */
+        for (int ms = 0; ms < LEAVE_WAIT_MS && rp_core.session != RP_CORE_LEFT; ms++)
+            usleep(1000);
+        return;
+    }
     rp_core_helper_stop_ticks();
     rp_core_steps_end();
     rp_core_signals_end();
@@ -693,8 +744,9 @@ void rp_capture_close(void)
 
 void rp_core_warn(unsigned once, const char *fmt, ...)
 {
-    char line[1024] = "reprise record: ";
+    char line[1024] = "reprise record: ", path[sizeof rp_core.root + 16];
     size_t n = strlen(line);
+    int to = STDERR_FILENO;
     va_list list;
 
     if (once && (atomic_fetch_or(&rp_core.warned, once) & once))
@@ -704,24 +756,34 @@ void rp_core_warn(unsigned once, const char *fmt, ...)
     va_end(list);
     n += more < 0 ? 0 : (size_t)more < sizeof line - n - 1 ? (size_t)more : sizeof line - n - 2;
     line[n++] = '\n';
-    if (write(STDERR_FILENO, line, n) < 0)
+    if (atomic_load(&rp_core.session)) { /* it is not the program's affair */
+        snprintf(path, sizeof path, "%s/" RP_CTF_WARNINGS_NAME, rp_core.root);
+        to = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, rp_core.file_mode);
+    }
+    if (write(to, line, n) < 0)
         return; /* nothing else to do */
+    if (to > STDERR_FILENO)
+        close(to);
 }
 
-static void core_init(void)
+/* Also for a later recording of the same process. */
+bool rp_core_process_init(const char *root, const char *options)
 {
-    const char *root = getenv("REPRISE_RECORD");
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    struct rp_core_page *before = rp_core.page;
 
     if (!root || !*root || strlen(root) >= sizeof rp_core.root)
-        return;
+        return false;
     memcpy(rp_core.root, root, strlen(root) + 1);
     rp_core.loaded_pid = (uint32_t)getpid();
-    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *page = before
+                     ? before
+                     : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
-        return;
-    madvise(page, size, MADV_WIPEONFORK);
-    read_options();
+        return false;
+    if (!before)
+        madvise(page, size, MADV_WIPEONFORK);
+    read_options(options);
     if (rp_core.options.subject)
         take_launcher_of(rp_core.options.subject);
     read_rank();
@@ -734,13 +796,21 @@ static void core_init(void)
     rp_core_clock_init();
     rp_core_signals_init();
     rp_core_keep_init();
-    rp_core.frequency = 1000000000; /* only for retries; the exact one is in the metadata */
+    rp_core.frequency = 1000000000; /* for retries only; the exact one is in the metadata */
+    if (before)
+        return true;
     has_thread_key = !pthread_key_create(&thread_key, on_thread_end);
     has_main_key = !pthread_key_create(&main_key, on_main_end);
     if (has_main_key && getpid() == syscall(SYS_gettid))
         pthread_setspecific(main_key, &rp_core);
     pthread_atfork(NULL, NULL, rp_core_child);
     rp_core.page = page;
+    return true;
+}
+
+static void core_init(void)
+{
+    rp_core_process_init(getenv("REPRISE_RECORD"), getenv("REPRISE_RECORD_OPTIONS"));
 }
 
 const struct rp_capture *rp_capture_own(void)

@@ -87,6 +87,7 @@ struct rp_core_stream {
        use; other threads read both, and advance `oldest` */
     _Atomic uint32_t oldest, chunk_first;
     _Atomic uint32_t state, spare_state;
+    bool left;                      /* its recording has ended; its thread begins it anew */
     _Atomic uint32_t turns;         /* number of threads that have used it */
     uint32_t aged_turn, aged_ticks; /* for the helper: how long it has been unused */
     struct rp_core_chunk spare;
@@ -118,8 +119,13 @@ struct rp_core_page {
     _Atomic uint32_t broken;     /* the folder cannot be created, so nothing is recorded */
     _Atomic uint32_t main_ended; /* the main thread ends, by pthread_exit or because of a cancel */
     _Atomic uint32_t joinable;   /* the helper runs */
-    _Atomic uint32_t resting;    /* it has ended temporarily (rp_core_helper_rest) */
+    _Atomic uint32_t resting;    /* it has ended for a while (rp_core_helper_rest) */
+    _Atomic uint32_t closed;     /* the streams are ended while the program runs (attach.c) */
+    _Atomic uint32_t entering;   /* threads that may be opening a stream */
 };
+
+/* Of a process to which `record --pid` attaches: numbers that `record` reads in its memory. */
+enum rp_core_session { RP_CORE_WHOLE_LIFE, RP_CORE_ATTACHED, RP_CORE_LEAVING, RP_CORE_LEFT };
 
 enum rp_core_full { RP_CORE_KEEP, RP_CORE_RING, RP_CORE_STOP };
 
@@ -165,6 +171,8 @@ struct rp_core {
         names; /* bytes on disk; events lost without a ledger; number of files */
     _Atomic uint32_t ended, stopped, warned; /* warned: one bit for each reason */
     _Atomic uint32_t closing;                /* the process is ending */
+    _Atomic uint32_t session;                /* enum rp_core_session */
+    _Atomic bool leave_asked;                /* by the control file */
     _Atomic uint32_t end_noted;
     _Atomic uint32_t sealed; /* the program is in a sandbox: make no more system calls */
     _Atomic int64_t steps_seen;
@@ -242,11 +250,20 @@ bool rp_core_is_step(const char *name);
 const char *rp_core_option(const char *key);
 enum { RP_CORE_WARN_FOLDER = 1, RP_CORE_WARN_CHUNK = 2, RP_CORE_WARN_FULL = 4 };
 void rp_core_warn(unsigned once, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void rp_core_child(void);                            /* after a fork */
+void rp_core_child(void); /* after a fork */
+bool rp_core_process_init(const char *root, const char *options);
+bool rp_core_window_over(void);                      /* nothing will be recorded any more */
 void rp_core_aside(void (*run)(void *of), void *of); /* on a stack of its own */
+
+/* ---- attach ---- */
+bool rp_core_is_over(void);  /* helper: the recording of an attached process is to end */
+void rp_core_leave(void);    /* helper: ends it */
+void rp_core_attached(void); /* helper: it has begun */
+void rp_core_on_leave(void (*call)(void));
 
 /* ---- steps ---- */
 void rp_core_steps_init(void);
+void rp_core_steps_leave(void);  /* nothing of them is asked of sources any more */
 void rp_core_steps_forget(void); /* in the child of a fork */
 void rp_core_steps_end(void);    /* writes how many steps there were, and what recording cost */
 void rp_core_step_end(enum rp_capture_sign sign, const char *name);
@@ -310,23 +327,25 @@ size_t rp_core_metadata(char *to, size_t size);
 
 /* ---- streams ---- */
 void rp_core_hidden_name(char *to, size_t size, const char *what);
-struct rp_core_stream *
-rp_core_stream_new(void); /* a stream for this thread; NULL if memory ran out */
-void rp_core_stream_leave(
-    struct rp_core_stream *s); /* called when its thread ends: another one may use it */
+/* For this thread; NULL: no memory. own: the one that it had in an earlier recording, or NULL. */
+struct rp_core_stream *rp_core_stream_new(struct rp_core_stream *own);
+void rp_core_stream_leave(struct rp_core_stream *s); /* its thread ends: another may use it */
 bool rp_core_stream_next(struct rp_core_stream *s, size_t need); /* begins a packet */
 void rp_core_slots_reserve(void); /* helper: makes room for more streams */
 void rp_core_slots_drop(void);    /* at the end: removes the file that the helper made in advance */
 void rp_core_stream_reserve(struct rp_core_stream *s); /* helper: creates the spare chunk */
 void rp_core_stream_end(struct rp_core_stream *s);     /* trims its last chunk */
+void rp_core_stream_forget(struct rp_core_stream *s);  /* the same, for another recording */
+void rp_core_slots_forget(void);                       /* when all streams are forgotten */
 void rp_core_stream_drop_spare(struct rp_core_stream *s);
 bool rp_core_stream_close(struct rp_core_stream *s); /* ends it if its thread has ended */
 void rp_core_ring_drop_before(uint64_t ticks);       /* helper: removes files that ended before */
 void rp_core_stream_age(struct rp_core_stream *s); /* called once a tick: closes it after a while */
 
 /* ---- helper ---- */
-bool rp_core_in_handler(void);   /* whether a signal handler is running on this thread */
-void rp_core_helper_start(void); /* starts it unless it runs, or cannot be started from here */
+bool rp_core_in_handler(void);        /* is a signal handler running on this thread? */
+void rp_core_helper_start(void);      /* unless it runs, or cannot be started from here */
+void rp_core_helper_start_here(void); /* where it is known that nothing is interrupted */
 void rp_core_helper_wake(void);
 void rp_core_helper_stop(void);
 void rp_core_helper_leave(

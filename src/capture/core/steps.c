@@ -22,6 +22,7 @@
 #include "capture/core/compare.h"
 #include "capture/core/state.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -75,6 +76,7 @@ void rp_core_steps_init(void)
     const char *detail = rp_core_option("detail");
     unsigned with = 0, of = 0;
 
+    steps.of = 0;
     if (detail && sscanf(detail, "%u:%u", &with, &of) == 2 && with && of > with + 1) {
         steps.with = with;
         steps.of = of;
@@ -92,6 +94,17 @@ void rp_core_steps_forget(void)
     steps.fixed = fixed;
     steps.with = with;
     steps.of = of;
+}
+
+void rp_core_steps_leave(void)
+{
+    steps.of = 0;
+    steps.measures = false;
+    while (atomic_load(&steps.busy))
+        sched_yield();
+    atomic_store(&nlisteners, 0);
+    atomic_store(&on_boundary, NULL);
+    steps.fixed = false;
 }
 
 bool rp_core_counts_steps(void)

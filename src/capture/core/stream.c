@@ -262,6 +262,7 @@ static void chunk_discard(struct rp_core_chunk *c)
 
 struct rp_core_slots {
     uint8_t *base;
+    struct rp_core_slots *older;
     uint32_t room;
     _Atomic uint32_t used;
     char path[64]; /* relative to the folder */
@@ -315,6 +316,21 @@ void rp_core_slots_drop(void)
         return;
     full_path(path, sizeof path, slots->path);
     unlink(path);
+    munmap(slots->base, (size_t)slots->room * RP_CTF_SLOT_BYTES);
+    munmap(slots, sizeof *slots);
+}
+
+void rp_core_slots_forget(void)
+{
+    struct rp_core_slots *slots = atomic_exchange(&rp_core.slots, NULL), *older;
+
+    rp_core_slots_drop();
+    for (; slots; slots = older) {
+        older = slots->older;
+        munmap(slots->base, (size_t)slots->room * RP_CTF_SLOT_BYTES);
+        munmap(slots, sizeof *slots);
+    }
+    atomic_store(&rp_core.nslots_filed, 0);
 }
 
 /* Replaces the slots that are used up. Only one thread does this; hundreds of others give it the
@@ -332,8 +348,10 @@ static bool slots_add(struct rp_core_slots *full, int turn)
         struct rp_core_slots *fresh = atomic_exchange(&rp_core.next_slots, NULL);
         fresh = fresh ? fresh : slots_new(slots_room(full));
         done = fresh != NULL;
-        if (done)
+        if (done) {
+            fresh->older = full;
             atomic_store(&rp_core.slots, fresh);
+        }
     }
     atomic_store(&rp_core.slots_busy, 0);
     return done;
@@ -729,11 +747,32 @@ void rp_core_stream_end(struct rp_core_stream *s)
             slot_file(s);
     } else if (size + TRIM_MIN <= s->chunk.size && chunk_trim(s, size))
         atomic_fetch_sub(&rp_core.bytes, s->chunk.size - size);
-    if (!s->chunk.in_slot && !atomic_load(&rp_core.ended)) /* otherwise the process ends anyway */
+    /* at the end of the process it makes no difference */
+    if (!s->chunk.in_slot && (!atomic_load(&rp_core.ended) || atomic_load(&rp_core.page->closed)))
         munmap(s->chunk.base, s->chunk.size);
     s->chunk.base = NULL;
     s->head = NULL;
     s->at = s->end = NULL;
+}
+
+/* Its thread is in no event, and there will be none before it begins the stream anew. */
+void rp_core_stream_forget(struct rp_core_stream *s)
+{
+    uint8_t *retired = atomic_exchange(&s->retired, NULL);
+
+    rp_core_stream_end(s);
+    if (retired)
+        munmap(retired, s->retired_size);
+    atomic_store(&s->spare_state, RP_CORE_SPARE_NONE);
+    atomic_store(&s->wanting, 0);
+    memset(s->texts, 0, (s->mask + 1) * sizeof *s->texts);
+    s->packet = s->pin = s->aged_ticks = 0;
+    s->events = s->lost = 0;
+    s->next_size = RP_CORE_FIRST;
+    atomic_store(&s->oldest, 0);
+    atomic_store(&s->chunk_first, 0);
+    s->time = RP_CORE_NEVER;
+    s->left = true;
 }
 
 bool rp_core_stream_close(struct rp_core_stream *s)
@@ -900,11 +939,11 @@ static struct rp_core_stream *stream_add(void)
     return s;
 }
 
-struct rp_core_stream *rp_core_stream_new(void)
+struct rp_core_stream *rp_core_stream_new(struct rp_core_stream *own)
 {
     static _Atomic uint32_t count;
     uint32_t tid = (uint32_t)syscall(SYS_gettid), now_on = atomic_load(&rp_core.page->on);
-    struct rp_core_stream *s = stream_reuse();
+    struct rp_core_stream *s = own ? own : stream_reuse();
     bool fresh = !s;
 
     if (fresh)
@@ -923,7 +962,9 @@ struct rp_core_stream *rp_core_stream_new(void)
     s->retry_at = 0;
     s->step_counted = false;
     s->input.depth = s->collective.depth = 0;
-    s->inner = NULL;
+    if (!own)
+        s->inner = NULL;
+    s->left = false;
     atomic_store(&s->busy, 0);
     atomic_fetch_add(&s->turns, 1);
     if (s->head)

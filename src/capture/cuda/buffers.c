@@ -18,10 +18,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
-#define BLOCK   ((size_t)4 << 20)
-#define BLOCKS  256
-#define TICK_NS 1000000000
+#define BLOCK         ((size_t)4 << 20)
+#define BLOCKS        256
+#define TICK_NS       1000000000
+#define LEAVE_WAIT_MS 10000 /* for the device, whose work is waited for */
 
 enum { FREE, GIVEN, FULL };
 
@@ -34,7 +36,9 @@ static struct {
 
 static uint8_t *base;
 static sem_t full;
-static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER; /* for the worker and the shutdown */
+static _Atomic bool leaving, working; /* the worker is to leave; it runs */
+static pthread_mutex_t reading =
+    PTHREAD_MUTEX_INITIALIZER; /* between the worker and the shutdown */
 
 /* -------------------------------------------------------------------------- for CUPTI */
 
@@ -82,7 +86,7 @@ static void count_dropped(void *context, uint32_t stream)
     }
 }
 
-static void read_full(void)
+void rp_cuda_buffers_read(void)
 {
     pthread_mutex_lock(&reading);
     for (size_t k = 0; k < BLOCKS; k++) {
@@ -149,8 +153,11 @@ static void *worker_run(void *unused)
                 rp_cuda.cupti.flush(0);
             next = now_ns() + TICK_NS;
         }
-        read_full();
+        rp_cuda_buffers_read();
     }
+    if (atomic_load(&leaving))
+        rp_cuda_detach();
+    atomic_store(&working, false);
     return NULL;
 }
 
@@ -160,10 +167,14 @@ bool rp_cuda_buffers_begin(void)
     pthread_attr_t attr;
     pthread_t thread;
 
-    base = mmap(NULL, BLOCKS * BLOCK, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED || sem_init(&full, 0, 0) || pthread_attr_init(&attr))
+    if (!base)
+        base = mmap(NULL, BLOCKS * BLOCK, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED || atomic_load(&working) || sem_init(&full, 0, 0) ||
+        pthread_attr_init(&attr))
         return false;
+    atomic_store(&leaving, false);
+    atomic_store(&working, true);
     sigfillset(&all);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -177,7 +188,18 @@ void rp_cuda_buffers_end(void)
 {
     if (atomic_load(&rp_cuda.used) && rp_cuda_is_attached())
         rp_cuda.cupti.flush(RP_CUPTI_FLUSH_FORCED);
-    read_full();
+    rp_cuda_buffers_read();
     atomic_store(&rp_cuda.running, 0);
     sem_post(&full);
+}
+
+void rp_cuda_buffers_leave(void)
+{
+    atomic_store(&leaving, true);
+    atomic_store(&rp_cuda.running, 0);
+    sem_post(&full);
+    for (int ms = 0; ms < LEAVE_WAIT_MS && atomic_load(&working); ms++)
+        usleep(1000);
+    if (!atomic_load(&working)) /* gives the pages back, which are zeros again */
+        madvise(base, BLOCKS * BLOCK, MADV_DONTNEED);
 }

@@ -183,7 +183,7 @@ static void put_counts(void)
     char text[32];
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        uint64_t n = atomic_load(counts[i].count);
+        uint64_t n = atomic_exchange(counts[i].count, 0);
 
         if (!n)
             continue;
@@ -206,9 +206,19 @@ static void cuda_end(void)
     put_counts();
 }
 
-static void cuda_begin(void)
+/* The recording ends, the program goes on. */
+static void cuda_leave(void)
+{
+    if (!atomic_load(&rp_cuda.running) || rp_cuda.cap->process_id() != rp_cuda.process)
+        return;
+    rp_cuda_buffers_leave();
+    put_counts();
+}
+
+static void cuda_begin(bool attached)
 {
     const struct rp_cupti *c = &rp_cuda.cupti;
+    static bool ends;
     char version[32];
 
     if (!subscribe())
@@ -233,29 +243,58 @@ static void cuda_begin(void)
     enable_records();
     snprintf(version, sizeof version, "%u", c->version);
     rp_cuda.cap->fact("cuda.cupti", version);
-    atexit(cuda_end);
+    if (attached)
+        rp_cuda.cap->on_leave(cuda_leave);
+    if (!ends)
+        atexit(cuda_end);
+    ends = true;
 }
 
 EXPORT int InitializeInjection(void);
 
 static _Atomic uint32_t begun;
 
+static void find_and_begin(bool attached)
+{
+    const char *why = rp_cuda.cupti.handle ? NULL : rp_cuda_find(&rp_cuda.cupti);
+
+    if (why) {
+        rp_cuda.cupti.handle = NULL;
+        rp_cuda.cap->warn(why);
+        rp_cuda.cap->fact("cuda.refused", why);
+        return;
+    }
+    cuda_begin(attached);
+    rp_cuda_watch_device();
+}
+
 int InitializeInjection(void)
 {
     if (atomic_exchange(&begun, 1))
         return 1;
     rp_cuda.cap = rp_capture_get();
-    if (!rp_cuda.cap)
-        return 1;
-    const char *why = rp_cuda_find(&rp_cuda.cupti);
-    if (why) {
-        rp_cuda.cap->warn(why);
-        rp_cuda.cap->fact("cuda.refused", why);
-        return 1;
-    }
-    cuda_begin();
-    rp_cuda_watch_device();
+    if (rp_cuda.cap)
+        find_and_begin(false);
     return 1;
+}
+
+EXPORT int reprise_attach_source_v1(void);
+
+/* In a program that runs; again for each recording of it. Contexts, streams and graphs that it has
+   made are known to CUPTI by their numbers only. */
+int reprise_attach_source_v1(void)
+{
+    atomic_store(&begun, 1);
+    rp_cuda.cap = rp_capture_get();
+    if (!rp_cuda.cap || !dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD))
+        return 0;
+    if (rp_cuda.cap->option("cuda.counters"))
+        return 1;
+    rp_cuda_records_forget();
+    rp_cuda_set_attached();
+    atomic_fetch_add(&rp_cuda.times, 1);
+    find_and_begin(true);
+    return 0;
 }
 
 /* -------------------------------------------------------------------------- other profilers */

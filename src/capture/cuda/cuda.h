@@ -77,8 +77,9 @@ RP_CUDA_HIDDEN bool rp_cuda_attach(void);            /* subscribes, and prepares
 /* ---- detach.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_on_detail(bool on); /* see on_detail of core.h */
 RP_CUDA_HIDDEN bool rp_cuda_is_attached(void);
-/* Called for each callback of a call; true if CUPTI has been left, or will be, because there is no
-   detail. */
+RP_CUDA_HIDDEN void rp_cuda_detach(void); /* leaves CUPTI for good; waits for the program */
+RP_CUDA_HIDDEN void rp_cuda_set_attached(void);
+/* For each callback of a call; true where CUPTI has been left, or will be: there is no detail. */
 struct rp_cupti_call;
 RP_CUDA_HIDDEN bool rp_cuda_leave(const struct rp_cupti_call *call);
 
@@ -119,8 +120,11 @@ RP_CUDA_HIDDEN void rp_cuda_waits_forget(
 RP_CUDA_HIDDEN bool rp_cuda_buffers_begin(void); /* allocates memory, starts the worker */
 RP_CUDA_HIDDEN rp_cupti_request rp_cuda_request;
 RP_CUDA_HIDDEN rp_cupti_complete rp_cuda_complete;
-RP_CUDA_HIDDEN bool rp_cuda_buffers_idle(void); /* whether nothing is left to read */
+RP_CUDA_HIDDEN void rp_cuda_buffers_read(void); /* the full ones */
+RP_CUDA_HIDDEN bool rp_cuda_buffers_idle(void); /* nothing is left to read */
 RP_CUDA_HIDDEN void rp_cuda_buffers_end(void);  /* flushes, reads the rest, stops the worker */
+/* The worker does the same, leaves CUPTI and ends; returns then, or when that takes too long. */
+RP_CUDA_HIDDEN void rp_cuda_buffers_leave(void);
 
 /* ---- records.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_records(uint8_t *buffer, size_t valid);

@@ -315,7 +315,7 @@ int reprise_torch_open(void)
     torch.cap = rp_capture_get();
     if (!torch.cap || torch.operators || !find_calls())
         return 0;
-    has_key = !pthread_key_create(&stack_key, stack_unmap);
+    has_key = has_key || !pthread_key_create(&stack_key, stack_unmap);
     const char *which = torch.cap->option("frameworks.operators");
     torch.all = which && !strcmp(which, "all");
     torch.none = which && !strcmp(which, "none");
@@ -375,4 +375,18 @@ void reprise_torch_close(void)
     torch.remove(torch.operators);
     torch.remove(torch.ranges);
     torch.operators = torch.ranges = 0;
+    atomic_store(&torch.ready, 0);
+}
+
+EXPORT int reprise_attach_source_v1(void);
+
+/* In a program that runs: without the test, which needs Python, and the sequence numbers, which
+   need the test. PyTorch lets callbacks come and go at any time. */
+int reprise_attach_source_v1(void)
+{
+    if (reprise_torch_open()) {
+        torch.cap->on_leave(reprise_torch_close);
+        reprise_torch_begin();
+    }
+    return 0;
 }

@@ -6,15 +6,17 @@
  * its caller, which would be this library; the list of loaded objects is checked ten times a second
  * instead.
  */
-#include "capture/core/core.h"
+#include "capture/host/host.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -24,6 +26,8 @@
 #define EXPORT __attribute__((visibility("default")))
 
 static const struct rp_capture *cap;
+static size_t known;             /* objects that have been told; on the core's thread only */
+static unsigned long long loads; /* dlpi_adds of the last check */
 
 /* -------------------------------------------------------------------------- for the program */
 
@@ -89,8 +93,6 @@ void reprise_record_counter(const char *name, double value)
 
 /* -------------------------------------------------------------------------- libraries */
 
-static unsigned long long loads; /* dlpi_adds of the last check; used on the core's thread only */
-
 struct object_list {
     size_t at, known;
 };
@@ -116,7 +118,6 @@ static int count_loads(struct dl_phdr_info *info, size_t size, void *user)
 
 static void host_tick(void)
 {
-    static size_t known;
     struct dl_phdr_info info = {0};
     struct object_list list = {0, known};
 
@@ -240,6 +241,65 @@ EXPORT void _exit(int status) /* NOLINT(bugprone-reserved-identifier): the C lib
     rp_capture_note_end();
     syscall(SYS_exit_group, status);
     __builtin_unreachable();
+}
+
+/* -------------------------------------------------------------------------- attaching */
+
+EXPORT int reprise_attach_v1(const char *folder, const char *options);
+EXPORT const _Atomic uint32_t *reprise_session_v1(void);
+
+static void attach_leave(void)
+{
+    rp_host_tables((struct rp_host_functions){{NULL}});
+}
+
+/* Loads the other sources of this recording, which are beside this library. */
+static void attach_sources(void)
+{
+    const char *list = cap->option("sources");
+    char path[PATH_MAX];
+    Dl_info self;
+
+    if (!list || !dladdr(&known, &self) || !strrchr(self.dli_fname, '/'))
+        return;
+    int folder = (int)(strrchr(self.dli_fname, '/') - self.dli_fname);
+    for (size_t n; *list; list += n + (list[n] == ',')) {
+        int (*attach)(void) = NULL;
+
+        n = strcspn(list, ",");
+        snprintf(path, sizeof path, "%.*s/reprise-%.*s.so", folder, self.dli_fname, (int)n, list);
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (library)
+            *(void **)&attach = dlsym(library, "reprise_attach_source_v1");
+        if (!library || !attach || attach())
+            cap->warn(library ? "a source cannot be attached" : dlerror());
+    }
+}
+
+/* The mark opens the process: it is in the recording even if nothing else happens. */
+static void attach_begin(void)
+{
+    cap = rp_capture_own();
+    known = 0;
+    loads = 0;
+    cap->source("host", host_tick, NULL);
+    cap->on_leave(attach_leave);
+    cap->mark("attached");
+    rp_host_tables((struct rp_host_functions){
+        {(void (*)(void))reprise_record_range_begin, reprise_record_range_end,
+         (void (*)(void))reprise_record_mark, (void (*)(void))reprise_record_counter}});
+    attach_sources();
+}
+
+/* Called by `record` in the main thread of a program that runs, which it has stopped. */
+int reprise_attach_v1(const char *folder, const char *options)
+{
+    return rp_capture_attach(folder, options, attach_begin);
+}
+
+const _Atomic uint32_t *reprise_session_v1(void)
+{
+    return rp_capture_session();
 }
 
 /* -------------------------------------------------------------------------- beginning and end */
