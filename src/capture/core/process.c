@@ -223,7 +223,8 @@ void rp_core_update(void)
 bool rp_core_is_step(const char *name)
 {
     static const char *const usual[] = {"step",       "Step",      "ProfilerStep",
-                                        "train_step", "iteration", NULL};
+                                        "train_step", "iteration", NULL},
+                             optimizer[] = "Optimizer.step#"; /* PyTorch's range */
     const char *wanted = rp_core.options.step_name;
 
     if (wanted)
@@ -232,7 +233,9 @@ bool rp_core_is_step(const char *name)
         if (!strncmp(name, usual[i], strlen(usual[i])))
             return true;
     }
-    return false;
+    /* a program that nobody prepared for --steps */
+    return rp_core.options.steps && atomic_load(&rp_core.session) &&
+           !strncmp(name, optimizer, sizeof optimizer - 1);
 }
 
 /* Steps are counted on the first thread that has one. A NULL name is known to be a step. */
