@@ -68,8 +68,9 @@ uninstall: ## remove what `make install` with the same PREFIX and DESTDIR has wr
 	@cmake -DROOT="$$DESTDIR$$(realpath -m "$$PREFIX")" -P cmake/uninstall.cmake
 test-live: all ## tests against the real frameworks, from PyPI, in build/; lists what it skips
 	@set -e; for t in tests/live/*; do if [ -x $$t ] && [ -f $$t ]; then $$t; fi; done
-soak: all  ## view, mcp and metrics under load for SOAK_SECONDS, recordings that are killed 50 times meanwhile
+soak: all  ## view, mcp and metrics under load for SOAK_SECONDS, recordings that are killed 50 times meanwhile, 10,000 attachments
 	tests/live/soak "$$SOAK_SECONDS"
+	tests/record/check_attach "$$BUILD/reprise" 10000
 # $(call portable,ENDING of the folder,OPTIONS of CMake,TARGETS): a build for machines with an older C library
 portable = @cmake -S . -B "$$BUILD-$(1)" -DCMAKE_BUILD_TYPE=Release -DRP_PORTABLE=ON -DRP_TESTS=OFF \
     -DCMAKE_INSTALL_LIBDIR=lib $(2) --log-level=WARNING >/dev/null && cmake --build "$$BUILD-$(1)" -j $(JOBS) --target $(3)
