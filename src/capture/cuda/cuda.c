@@ -213,6 +213,8 @@ static void cuda_leave(void)
         return;
     rp_cuda_buffers_leave();
     put_counts();
+    rp_cuda_forget_device();
+    atomic_store(&rp_cuda.device, 0);
 }
 
 static void cuda_begin(bool attached)

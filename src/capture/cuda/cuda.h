@@ -132,6 +132,7 @@ RP_CUDA_HIDDEN void rp_cuda_records_forget(void); /* forgets what later records 
 
 /* ---- device_state.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_watch_device(void);
+RP_CUDA_HIDDEN void rp_cuda_forget_device(void); /* on the core's thread */
 
 /* ---- step_events.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_boundary(bool without); /* see on_boundary of core.h */

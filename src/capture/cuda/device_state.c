@@ -10,6 +10,7 @@
 #include "capture/cuda/cuda.h"
 
 #include <dlfcn.h>
+#include <string.h>
 
 #define TICKS    10 /* ticks of the recorder between two measurements */
 #define SM_CLOCK 1
@@ -37,6 +38,7 @@ static struct {
     int (*temperature)(void *device, int sensor, unsigned *celsius);
     int (*memory)(void *device, unsigned long long bytes[3]); /* all, free, used */
     int (*fields)(void *device, int n, struct field_value *values);
+    int (*shut_down)(void);
 } nvml;
 
 static void *symbol(void *handle, const char *name)
@@ -59,6 +61,7 @@ static bool open_nvml(int device)
     *(void **)&nvml.temperature = symbol(library, "nvmlDeviceGetTemperature");
     *(void **)&nvml.memory = symbol(library, "nvmlDeviceGetMemoryInfo");
     *(void **)&nvml.fields = symbol(library, "nvmlDeviceGetFieldValues");
+    *(void **)&nvml.shut_down = symbol(library, "nvmlShutdown");
     return address_of && init && find && !address_of(address, sizeof address, device) && !init() &&
            !find(address, &nvml.device);
 }
@@ -124,4 +127,12 @@ static void look(void)
 void rp_cuda_watch_device(void)
 {
     rp_cuda.cap->source("cuda", look, NULL);
+}
+
+/* The files that NVML has opened are those of the core's thread, which ends. */
+void rp_cuda_forget_device(void)
+{
+    if (nvml.usable && nvml.shut_down)
+        nvml.shut_down();
+    memset(&nvml, 0, sizeof nvml);
 }
