@@ -16,7 +16,7 @@ struct rp_cost_call {
     rp_event launch; /* for a graph: what replayed the operator; otherwise RP_NONE */
     uint32_t item;   /* its longest item */
     uint32_t nitems;
-    uint32_t cost;    /* into costs->costs */
+    uint32_t cost;    /* index in costs->costs */
     uint8_t category; /* enum rp_category */
     bool inferred; /* its launch was not recorded: the operator is that of the same kernel with the
                       same grid elsewhere */

@@ -35,7 +35,7 @@ const struct rp_cost_model *rp_cost_model_of(const char *name);
 #define RP_ODD_SHAPES   "its shapes are not those of this operator"
 #define RP_NO_MODEL     "there is no model of this operator"
 
-rp_cost_fn rp_model_none; /* it has none */
+rp_cost_fn rp_model_none; /* an operator without a model */
 
 /* models_matmul.c */
 enum rp_product_args { RP_PRODUCT_MM, RP_PRODUCT_ADDMM, RP_PRODUCT_BADDBMM, RP_PRODUCT_LINEAR };

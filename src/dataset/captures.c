@@ -81,7 +81,8 @@ static enum rp_code read_candidate(void *user, size_t i, struct rp_err *err)
             code == RP_NOMEM ? code : RP_OK; /* a damaged source is reported when its turn comes */
     }
     full = r->capture && !s->few &&
-           atomic_fetch_add(&s->events, r->import.trace->ev.n) > EVENTS_MAX; /* it does not fit */
+           atomic_fetch_add(&s->events, r->import.trace->ev.n) >
+               EVENTS_MAX; /* it does not fit into the limit */
     if (!r->capture || full)
         rp_captures_release(&r->captures);
     if (!s->few && (!r->capture || full)) {

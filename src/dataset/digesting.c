@@ -16,7 +16,7 @@
 struct digesting {
     struct rp_digesting *d;
     struct rp_dataset dataset;     /* the dataset of a pass, which has a log of its own */
-    struct rp_rank_query *queries; /* by question asked */
+    struct rp_rank_query *queries; /* by question that was asked */
     rp_trace_job *keep;            /* the job for a rank that was read */
     bool files;                    /* the pass of files */
     bool beside;                   /* recordings of captures come now */

@@ -27,7 +27,7 @@ struct rp_arrival {
     size_t n;
     struct rp_arena arena;
     struct rp_digest_reader reader;
-    size_t *known; /* by run of its head */
+    size_t *known; /* by run of the digest's head: its number here */
 };
 
 /* A rank whose bulk is kept (bulk.h). */

@@ -47,7 +47,7 @@ static const char *short_path(const struct rp_trust_log *log, const char *path)
 static const struct kind {
     const char *name;
     const char *label, *one; /* the beginning of its line, and the noun that is counted */
-    const char *end;         /* what follows from it */
+    const char *end;         /* the rest follows from it */
 } kinds[] = {
     {"not_read", "not read", "file", ""},
     {"truncated", "truncated", "file", ""},

@@ -103,7 +103,7 @@ struct answer_head {
     const char *question;
     int64_t code;      /* RP_OK, or why there is no part */
     const char *error; /* then */
-    bool left_out;     /* as of a part */
+    bool left_out;     /* as in a part */
     struct rp_graph_use graphs;
     size_t nreads;
     struct rp_setting_read *reads;

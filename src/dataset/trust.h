@@ -21,9 +21,9 @@
 
 enum rp_unread_why {
     RP_UNREAD_EMPTY,    /* no byte */
-    RP_UNREAD_UNKNOWN,  /* of no known format */
+    RP_UNREAD_UNKNOWN,  /* its format is not known */
     RP_UNREAD_OTHER,    /* any file, such as JSON that is not a trace */
-    RP_UNREAD_DAMAGED,  /* of a known format */
+    RP_UNREAD_DAMAGED,  /* its format is known */
     RP_UNREAD_UNOPENED, /* no permission, or a damaged archive */
     RP_UNREAD_HOLE      /* a link to nothing, or a folder that may not be read */
 };

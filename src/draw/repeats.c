@@ -13,7 +13,7 @@
 
 enum {
     FEWEST_CHILDREN = 12,
-    PERIODS = 40, /* that are tried */
+    PERIODS = 40, /* the most that are tried */
     FEWEST_VOTES = 3,
     SMALLEST = 100,    /* a stack saves at least this part of the boxes of its group */
     SHORTEST = 3,      /* the shortest period of operations; groups may repeat one by one */

@@ -28,7 +28,7 @@ struct rp_flag {
     enum rp_flag_kind kind;
     const char *framework, *name;
     enum rp_flag_type type;
-    const char *fallback;          /* its default */
+    const char *fallback;          /* its default value */
     bool in[RP_XLA_RELEASES];      /* for XLA: the releases that accept it */
     const char *meaning, *caution; /* caution NULL: none */
 };

@@ -50,7 +50,7 @@ struct rp_course_op {
     uint32_t ordinal; /* for COLLECTIVE: its number in the step */
     uint32_t
         wait; /* for COLLECTIVE: index of the first operation that may have waited for its end */
-    uint16_t step; /* into steps */
+    uint16_t step; /* index in steps */
     uint8_t kind;
     uint8_t tight; /* for COLLECTIVE: that operation began as soon as it had ended */
     uint32_t reserved;

@@ -29,7 +29,7 @@ struct rp_place_found {
     enum rp_place_kind kind;
     size_t nranks, nhosts;
     const uint32_t *ranks; /* indices of the given ranks */
-    const uint32_t *hosts; /* into hosts below */
+    const uint32_t *hosts; /* index in hosts below */
     double cost_ns;        /* of the recording */
     double least_ns;       /* its cost in a run in which everything else is repaired, or cost_ns,
                               whichever is less, and ... */

@@ -41,8 +41,8 @@ struct rp_sg_cut {
 /* A thread: its spans, those of operators and calls, and their times. */
 struct rp_sg_thread {
     rp_track track;
-    size_t first_span, end_span; /* into spans */
-    size_t first_busy, end_busy; /* into busy */
+    size_t first_span, end_span; /* index in spans */
+    size_t first_busy, end_busy; /* index in busy */
     int64_t collectives_ns;      /* time in its collectives, and in all its other work */
     int64_t others_ns;
     bool carries; /* it carries out collectives for the others, as workers of gloo do */

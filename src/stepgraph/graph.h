@@ -66,7 +66,7 @@ enum {
 struct rp_sg_node {
     int64_t start_ns, dur_ns; /* as recorded */
     rp_event event;           /* RP_NONE: none */
-    uint32_t name;            /* into names */
+    uint32_t name;            /* index in names */
     uint32_t lane;
     uint32_t rank;       /* which of the given ranks */
     uint32_t collective; /* index in its rank's list, or RP_NONE */

@@ -19,7 +19,7 @@
 struct embedding {
     struct rp_report_root *root;
     struct rp_arena *arena;
-    size_t n, shown[RANKS_SHOWN]; /* into root->ranks */
+    size_t n, shown[RANKS_SHOWN]; /* index in root->ranks */
 };
 
 /* ------------------------------------------------------------------ what is worth looking at */

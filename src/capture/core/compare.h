@@ -14,7 +14,8 @@ struct rp_core_times {
 
 void rp_core_times_add(struct rp_core_times *t, uint64_t time);
 
-uint64_t rp_core_times_median(const struct rp_core_times *t); /* of at least one */
+uint64_t
+rp_core_times_median(const struct rp_core_times *t); /* the times must have at least one value */
 
 /* A usual time of the first kind, and its length in the other kind, with an interval of 95 %. */
 struct rp_core_compared {

@@ -45,7 +45,7 @@ static pthread_mutex_t reading =
 void rp_cuda_request(uint8_t **buffer, size_t *size, size_t *records)
 {
     atomic_store_explicit(&rp_cuda.used, 1, memory_order_relaxed);
-    *records = 0; /* as many as fit */
+    *records = 0; /* as many as fit into it */
     for (uint32_t k = 0; k < BLOCKS;
          k++) { /* in order, because the first ones have allocated pages */
         uint32_t none = FREE;

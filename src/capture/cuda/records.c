@@ -135,7 +135,7 @@ static void begin_device(struct out *o, enum rp_ctf_kind kind, const char *categ
     o->span.track = stream;
     o->span.link = rp_cuda_link(correlation);
     add_number(o, "context", context);
-    if (rp_cuda.by_callback) /* else its call has it */
+    if (rp_cuda.by_callback) /* otherwise its call has it */
         add_external(o, correlation);
 }
 

@@ -35,7 +35,7 @@
 #define TESTED  32
 #define STEP    "Optimizer.step#"
 
-#define OPTIMIZERS 16 /* that are told apart */
+#define OPTIMIZERS 16 /* most optimizers that are distinguished */
 
 EXPORT int reprise_torch_open(void);
 EXPORT int reprise_torch_saw(const char *name);

@@ -81,7 +81,7 @@ enum rp_sample_stopped rp_sample_stop(struct rp_sample_stop *s, uint32_t tid,
     bool gone = false, stopped = false;
 
     if (!s->is_seized) {
-        prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* of this thread */
+        prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* of this thread only */
         if (ptrace(PTRACE_SEIZE, (pid_t)tid, NULL, NULL))
             return RP_SAMPLE_CANNOT_STOP;
         *s = (struct rp_sample_stop){.tid = tid, .is_seized = true};

@@ -167,7 +167,7 @@ struct rp_sample_lock {
     int32_t is_held;
 };
 uint64_t rp_sample_python_lock(void);
-uint32_t rp_sample_python_holder(const struct rp_sample_lock *lock); /* its tid, or 0 */
+uint32_t rp_sample_python_holder(const struct rp_sample_lock *lock); /* returns its tid, or 0 */
 struct rp_sample_raw;
 /* Walks the frames, innermost first; raw->copy is the copy of the stack. Safe in a signal
    handler. */

@@ -20,8 +20,8 @@ struct rp_timing {
     int64_t min_ns, p50_ns, p90_ns, p99_ns, max_ns, mean_ns;
     int64_t low_ns, high_ns; /* interval of the median with 95 % confidence */
     size_t n, warmups;
-    int64_t warmup_ns;    /* of all of them */
-    RP_VEC(int64_t) runs; /* in their order */
+    int64_t warmup_ns;    /* of all warm-up runs */
+    RP_VEC(int64_t) runs; /* in the order of the runs */
     /* For comparisons: successive runs are not independent, but blocks of them nearly are. */
     int64_t blocks[RP_TIMING_BLOCKS]; /* low times of blocks of successive runs */
     size_t nblocks;

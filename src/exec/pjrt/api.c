@@ -161,7 +161,7 @@ static bool learn_size(struct rp_pjrt *pjrt, unsigned function, void *error)
         return false;
     uint16_t *learned = is_args ? &pjrt->size[function] : &pjrt->inner[function];
     if (*learned == size)
-        return false; /* that was it already */
+        return false; /* it already was */
     *learned = (uint16_t)size;
     return true;
 }

@@ -15,7 +15,7 @@ struct rp_pjrt {
     void *library;
     const uint64_t *api;
     unsigned minor;                /* minor of version 0.<minor> */
-    size_t functions;              /* that its table holds */
+    size_t functions;              /* number of functions in its table */
     uint16_t size[RP_PJRT_SIZES];  /* by function: the size of its arguments, if the plugin wants
                                       another; or 0 */
     uint16_t inner[RP_PJRT_SIZES]; /* by function: the same for the struct inside them */

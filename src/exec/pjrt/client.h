@@ -123,7 +123,7 @@ enum rp_code rp_pjrt_profile_stop(struct rp_pjrt_profile *profile, uint8_t **byt
 struct rp_pjrt_module {
     RP_VEC(uint8_t) donated; /* a flag for each argument; n is their number */
     bool tupled;             /* the only parameter is a tuple, whose parts are the arguments */
-    bool scheduled;          /* it was optimised */
+    bool scheduled;          /* it was already optimised */
     bool shardy;
 };
 

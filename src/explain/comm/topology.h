@@ -22,7 +22,7 @@ struct rp_place_use {
     bool alarm;                 /* half of them or more are slow */
     const struct rp_rendezvous *worst; /* the longest of the slow ones */
     double worst_bytes_per_s;          /* over its busiest link */
-    double worst_can;                  /* what that could carry */
+    double worst_can;                  /* the bandwidth that it could reach */
     int64_t worst_ns, worst_bytes;
 };
 

@@ -72,7 +72,7 @@ struct rp_trace_diff_run {
 
 struct rp_trace_diff_share {
     const char *part;
-    const char *word; /* of `report` for it */
+    const char *word; /* the word of `report` for it */
     int64_t base_ns, new_ns, delta_ns;
     double share;     /* share of the change of the step */
     const char *host; /* for idle: what the host mainly ran in the run that has more of it */
@@ -114,7 +114,7 @@ struct rp_trace_diff_row {
 struct rp_trace_diff_root {
     const char *inputs, *verdict, *measure;
     bool changed, failed; /* failed: slower than allowed */
-    bool gates_failed;    /* or a gate is */
+    bool gates_failed;    /* or failed because of a gate */
     bool comparable;      /* at least half of the time of each run has a counterpart */
     int64_t unlike_ns[2]; /* time in each run that is aligned by name, but hardly the same work
                              (rows.c) */
@@ -182,7 +182,7 @@ double rp_trace_diff_share_of(const struct rp_trace_diff_root *root, int64_t del
 
 /* A pair of ranks that are compared, each by its index. */
 struct rp_diff_pair {
-    size_t base, fresh; /* into the lists */
+    size_t base, fresh; /* index in the lists */
 };
 
 /* Called after the verdict: computes the cost of recording in the two runs, if it matters, and

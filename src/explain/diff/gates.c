@@ -288,7 +288,7 @@ static void add_accepted(const struct rp_gates *gates, const struct rp_gate *gat
         if (a->gate.metric != gate->metric)
             continue;
         row->accepted = (isnan(row->accepted) ? 0 : row->accepted) + amount_of(&a->gate, row->base);
-        row->accepted_date = a->date; /* of several the last */
+        row->accepted_date = a->date; /* of several the last counts */
         row->reason = a->reason;
     }
 }

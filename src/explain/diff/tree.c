@@ -284,7 +284,7 @@ static enum rp_code describe(struct tree_builder *p, rp_event e, int kind,
     RP_TRY(label(p, name, &node->name, err));
     node->loose =
         hash_words((uint64_t)kind, rp_hash_bytes(p->text, without_numbers(text, len, p->text)), 0);
-    node->exact = node->near = node->loose; /* of what has no shape */
+    node->exact = node->near = node->loose; /* for a node without a shape */
     if (kind == RP_DIFF_RANGE || kind == RP_DIFF_MODULE)
         return RP_OK;
     if (kind == RP_DIFF_OP && rp_arg_key_text(&p->dims, e, &dims)) {

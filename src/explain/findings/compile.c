@@ -18,8 +18,9 @@ enum { IN_STEPS, BREAKS, LIMIT, NO_GRAPHS };
 RP_LIMIT(SHOWN, "of each",
          "further compiles and breaks are in 'dump recompiles' and 'dump breaks'");
 
-/* Compiles, the idle time of the device in them, in runs of graphs and between these. Without a
-   device, idle_ns is the time of the compiles. The judged time is since 1970, or 0. */
+/* Compiles, and the idle time of the device during compiles, inside runs of graphs and between the
+   runs. Without a device, idle_ns is the time of the compiles. The judged time is since 1970, or 0.
+ */
 #define KEPT(M, s)                   \
     M(s, PLAIN, bool, on_device)     \
     M(s, PLAIN, int64_t, from_ns)    \

@@ -364,7 +364,7 @@ struct idle_ctx {
     struct rp_work_unions unions;
     rp_gap_vec gaps;
     const struct rp_judged *judged;
-    const struct rp_segments *span; /* what 'report' judges */
+    const struct rp_segments *span; /* the time that 'report' judges */
 };
 
 static const char *trace_text(const struct idle_ctx *ctx, rp_str s)

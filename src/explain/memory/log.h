@@ -47,7 +47,7 @@ struct rp_memory_entry {
     int64_t allocated;       /* total on the device afterwards */
     int64_t reserved;        /* total reserved by the allocator, or RP_ABSENT_I64 */
     rp_event event;
-    uint32_t owner;  /* into owners */
+    uint32_t owner;  /* index in owners */
     uint32_t buffer; /* the buffer that begins or ends here, or RP_NONE */
 };
 
@@ -73,7 +73,7 @@ struct rp_memory_logs {
     struct rp_arena arena;
     RP_VEC(struct rp_memory_log) devices;
     RP_VEC(struct rp_memory_owner) owners;
-    RP_VEC(int64_t) steps;      /* where each begins */
+    RP_VEC(int64_t) steps;      /* the begin of each */
     RP_VEC(int64_t) step_names; /* numbers */
     int64_t end_ns;             /* of the last step */
     bool has_backward, has_stacks, has_modules;

@@ -251,10 +251,11 @@ struct rp_report_root {
     const char *steps_text, *step_source, *step_mark;
     double step_share; /* share of the device time that is in steps */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
-    const char *profiler_text, *work_text, *speed_text, *sampled_text, *hot_text, *lines_text, *clock_text;
+    const char *profiler_text, *work_text, *speed_text, *sampled_text, *hot_text, *lines_text,
+        *clock_text;
     struct rp_report_speed speed;
     const char *help_text, *help2_text, *help3_text;
-    bool predictable;                            /* by simulate; not shown */
+    bool predictable;                            /* whether `simulate` can predict it; not shown */
     int64_t unprofiled_ns;                       /* absent: not known */
     int64_t captured_launches;                   /* in a recording of captures */
     int64_t exposed_node_ns, exposed_between_ns; /* RP_ABSENT_I64 if not known */

@@ -35,7 +35,7 @@ struct rp_roof_sums {
     int64_t calls, kernels, device_ns;
     int64_t modelled_ns; /* the part of it with FLOPs and bytes */
     int64_t rated_ns;    /* the part of that for which the peaks are known, too */
-    double flops, bytes; /* of what is modelled */
+    double flops, bytes; /* of modelled work */
     double least_s;      /* of the rated part: time at the peaks */
     double reached_s; /* the same at the achievable part of the peaks, with at least the latency for
                          each call */

@@ -18,7 +18,7 @@ enum {                    /* of a name */
 
 struct rp_slow_call {
     rp_event event;
-    uint32_t name;     /* into the names */
+    uint32_t name;     /* index in the names */
     int64_t self_ns;   /* self time */
     int64_t explained; /* 1: its inputs explain its length (call_work.h), if that was asked */
 };

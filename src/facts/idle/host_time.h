@@ -24,7 +24,7 @@ struct rp_host_open {
     rp_event host;              /* shows the cause of the time in which it is the innermost */
     uint8_t cause, above_cause; /* above: the cause of the spans around it, seen from it */
     uint8_t shown;              /* the cause that it shows itself, or RP_GAP_CAUSES */
-    bool stall;                 /* it is one */
+    bool stall;                 /* it is a stall */
     bool warms_up;              /* it, or one around it, is a warm-up */
 };
 

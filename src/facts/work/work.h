@@ -22,10 +22,10 @@ struct rp_work_item {
     int64_t begin_ns, end_ns;
     rp_event event;
     rp_event launch; /* the host call that started it, or RP_NONE */
-    uint32_t stream; /* into rp_work.streams */
+    uint32_t stream; /* index in rp_work.streams */
     uint8_t cls;     /* enum rp_work_class */
     uint8_t flags;
-    uint16_t device; /* into rp_work.devices */
+    uint16_t device; /* index in rp_work.devices */
 };
 
 /* A device of the rank: a process of the trace, and the argument "device" where its kernels have
@@ -43,7 +43,7 @@ struct rp_work_device {
 struct rp_work_stream {
     uint32_t process;
     rp_track track; /* of its first item */
-    int64_t number; /* where text is 0 */
+    int64_t number; /* if text is 0 */
     rp_str text;
     uint32_t nitems;
     uint32_t device; /* of its first item */

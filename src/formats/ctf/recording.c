@@ -241,9 +241,9 @@ static enum rp_code find_group(const char *name, gid_t *out, struct rp_err *err)
     return RP_OK;
 }
 
-/* A folder of somebody else is used only if it was made for a group that this process is in: his
-   links would lead our files elsewhere. Whose files we make is seen from one, since servers of
-   network file systems may map users. */
+/* Another user's folder is used only if it was made for a group of this process, because its owner
+   could put links in it that lead our files elsewhere. The owner of a file made here tells who we
+   are, since servers of network file systems may map users. */
 static enum rp_code check_owner(const char *folder, int dir, int file, const struct stat *is,
                                 struct rp_err *err)
 {

@@ -24,7 +24,7 @@ struct rp_resim_cut {
     size_t begun;
     int64_t last_ns;                       /* the latest end of the tasks that were begun */
     int64_t *free_ns;                      /* by device */
-    RP_VEC(struct rp_horizon_entry) waits; /* for all devices, by (ready, number) */
+    RP_VEC(struct rp_horizon_entry) waits; /* of all devices, sorted by (ready, number) */
     RP_VEC(struct rp_resim_task) told;
 };
 

@@ -84,7 +84,7 @@ static void include_node(const struct steps_pass *p, size_t i)
         p->mark_end_ns[rank] = end;
 }
 
-/* What a what-if added is device work, if it is work at all. */
+/* Of the tasks that a what-if added, all work is device work. */
 static void include_added(const struct steps_pass *p, uint32_t i)
 {
     const struct rp_task_row *task = rp_overlay_task(&p->run->overlay, i);
