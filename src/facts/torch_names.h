@@ -32,7 +32,7 @@ enum rp_torch_sign {
     RP_TORCH_BACKWARDS = 1 << 22,  /* an operator of the backward pass */
     RP_TORCH_CAUSAL = 1 << 23,     /* attention that looks back only */
     RP_TORCH_ADDS = 1 << 24,       /* a matrix product whose first operand is added */
-    RP_TORCH_EMBEDS = 1 << 25,     /* of a table of vectors */
+    RP_TORCH_EMBEDS = 1 << 25,     /* reads or updates a table of vectors */
     RP_TORCH_LOOKS_UP = 1 << 26,   /* the lookup itself */
     RP_TORCH_NORMALIZES = 1 << 27, /* rows */
     RP_TORCH_COPIES = 1 << 28,     /* its first input is what it writes */

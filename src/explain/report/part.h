@@ -26,7 +26,7 @@
 
 #include <string.h>
 
-/* Small sums. */
+/* Sums of a rank that take little memory. */
 #define RP_REPORT_SUMS(M, s)                                                                 \
     M(s, PLAIN, int64_t, previous_ns)   /* compute of the step before the first one */       \
     M(s, PLAIN, int64_t, first_wait_ns) /* device_wait before the first work of a stream */  \

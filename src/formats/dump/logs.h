@@ -83,7 +83,7 @@ struct rp_thunk {
     const char *kind;        /* "kCustomKernel" */
     const char *kernel;      /* "gemm_fusion_dot_3"; "" where it launches none */
     const char *instruction; /* from the metadata; "" where not known */
-    int64_t grid[3], block[3], shared_bytes; /* grid[0] 0: not given */
+    int64_t grid[3], block[3], shared_bytes; /* grid[0] is 0 if they are not given */
 };
 
 struct rp_thunks {

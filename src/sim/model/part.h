@@ -65,7 +65,7 @@ struct rp_sim_link {
 /* Launches of a judged step between two waits of the host (pieces.h). */
 struct rp_sim_piece {
     uint32_t first, last; /* nodes of the host: its first and its last launch */
-    uint32_t launches;    /* of compute */
+    uint32_t launches;    /* number of launches of compute */
     uint32_t kind;        /* the same number for what is launched again */
     uint32_t uses;        /* how often it occurs in the judged steps */
     uint16_t step;
