@@ -3,7 +3,6 @@
    indices. */
 #include "cost/models.h"
 
-/* Elements of a table's row. */
 static double row_elements(const struct rp_input_tensor *table)
 {
     return table->ndims && table->dim[0] > 0 ? table->n / table->dim[0] : 1;

@@ -233,7 +233,6 @@ static void check_name(const struct rp_dataset *dataset, const struct rp_loaded 
         dataset->trust->misjudged = true; /* every thread writes the same value */
 }
 
-/* Calls the job for a rank. */
 static enum rp_code call_job(struct load *load, const struct rp_loaded *loaded, struct rp_err *err)
 {
     if (load->dataset->trust) {
@@ -249,7 +248,6 @@ void rp_loaded_take(const struct rp_loaded *loaded, struct rp_import *out)
     *loaded->import = (struct rp_import)RP_IMPORT_INIT;
 }
 
-/* Calls the job for each rank of a merged trace. */
 static enum rp_code run_parts(struct load *load, struct rp_loaded loaded,
                               const struct rp_merged *merged, struct rp_err *err)
 {

@@ -265,7 +265,6 @@ static void fill_sources(struct metrics_ctx *ctx)
     }
 }
 
-/* Fills the report line by line. */
 static enum rp_code fill_lines(struct metrics_ctx *ctx, struct rp_err *err)
 {
     struct metrics_root *root = ctx->root;

@@ -37,7 +37,6 @@ struct search {
 
 /* ------------------------------------------------------------------ plans */
 
-/* Joins the texts of a plan. */
 static const char *plan_text(const struct search *s)
 {
     const char *text = s->before;

@@ -119,13 +119,11 @@ void rp_sg_release(struct rp_stepgraph *g);
 /* Frees data that is only needed to walk the graph: rows of edges and the order of nodes. */
 void rp_sg_drop_index(struct rp_stepgraph *g);
 
-/* Returns start plus duration. */
 static inline int64_t rp_sg_end_ns(const struct rp_sg_node *n)
 {
     return rp_ns_sum(n->start_ns, n->dur_ns);
 }
 
-/* Whether a node is work of a device. */
 static inline bool rp_sg_on_device(const struct rp_stepgraph *g, size_t node)
 {
     uint32_t lane = g->nodes.at[node].lane;

@@ -23,7 +23,6 @@ static bool is_dictionary(const struct rp_table_column *c)
            (c->cell == RP_CELL_TEXT && c->via);
 }
 
-/* The field of a table's column. */
 static struct rp_arrow_field arrow_field_of(const struct rp_table_column *c)
 {
     static const char *const formats[] = {

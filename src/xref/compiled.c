@@ -32,7 +32,6 @@ enum rp_compiled_name rp_compiled_name(const char *name)
     return strcmp(name, "CompiledFunctionBackward") ? RP_COMPILED_OTHER : RP_COMPILED_BACKWARD;
 }
 
-/* Whether a trace has spans of a name. */
 static bool has_name(const struct rp_trace *trace, bool keys_only)
 {
     for (rp_str s = 0; s < trace->str.n; s++) {

@@ -282,7 +282,6 @@ static bool passes_elements(const struct rp_program *p, uint32_t user, uint32_t 
     }
 }
 
-/* Follows parameter k of a computation. */
 static void follow_parameter(struct rp_uses *u, uint32_t computation, uint32_t k, struct path path,
                              struct rp_use *use)
 {
@@ -294,7 +293,6 @@ static void follow_parameter(struct rp_uses *u, uint32_t computation, uint32_t k
             follow_value(u, i, path, use);
 }
 
-/* Follows one reader of a value. */
 static void follow_reader(struct rp_uses *u, struct reader r, struct path path, struct rp_use *use)
 {
     const struct rp_program *p = u->p;

@@ -156,7 +156,6 @@ struct leaves {
     struct rp_tensor *const *at, *const *end;
 };
 
-/* Assembles the value of a parameter from leaves. */
 static enum rp_code assemble_value(const struct rp_value_shape *shape, struct leaves *leaves,
                                    size_t *budget, struct rp_tensor **out, struct rp_err *err)
 {

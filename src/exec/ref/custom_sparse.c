@@ -150,7 +150,6 @@ struct entries {
     int64_t row; /* csr: the current one */
 };
 
-/* The next entry of the matrix. */
 static bool next_entry(struct entries *e, int64_t *row, int64_t *column, rp_c128 *value)
 {
     const struct rp_tensor *values = e->in[0], *rows = e->in[e->s->rows];

@@ -213,7 +213,6 @@ static const struct rp_field root_fields[] = {
 const struct rp_type rp_trace_diff_type = {"diff", sizeof(struct rp_trace_diff_root), root_fields,
                                            "rows"};
 
-/* The length of the folder part of a path. */
 static size_t folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');

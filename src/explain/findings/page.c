@@ -96,7 +96,6 @@ static void put_keys(struct rp_out *to, const struct rp_finding *finding,
     rp_out_text(to, *between ? "" : "any");
 }
 
-/* A cell of a table. */
 static void put_cell(struct rp_out *to, const char *text)
 {
     for (; *text; text++) {

@@ -388,7 +388,6 @@ static enum rp_code make_rows(struct launches_join *j, const char *sort, int64_t
     return RP_OK;
 }
 
-/* Queues and copies of all ranks. */
 static enum rp_code list_queues_and_copies(struct launches_join *j, struct rp_err *err)
 {
     struct rp_launches_root *out = j->out;

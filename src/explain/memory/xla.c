@@ -99,7 +99,6 @@ static enum rp_code open_beside(struct module_reader *m, const char *end, struct
 typedef enum rp_code buffers_fn(struct rp_buffers *b, const char *text, size_t n,
                                 const struct rp_limits *limits, struct rp_err *err);
 
-/* Reads all of an input, and closes it. */
 static enum rp_code read_whole(struct module_reader *m, struct rp_input *in, buffers_fn *read)
 {
     const uint8_t *bytes;

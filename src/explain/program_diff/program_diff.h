@@ -94,7 +94,6 @@ enum rp_code rp_program_diff_draw(const struct rp_match_side *left, const char *
                                   const struct rp_match_side *right, const char *right_name,
                                   const char *path, struct rp_err *err);
 
-/* The structural hash of a side. */
 static inline uint64_t rp_program_diff_side_hash(struct rp_program_diff_side side)
 {
     return side.computation == RP_NONE ? side.prepared->hashes.program

@@ -192,7 +192,6 @@ static void add_idle(struct rp_report_ctx *j)
     add_pauses(j);
 }
 
-/* The word for the work. */
 static const char *work_word(const struct rp_report_ctx *j)
 {
     const struct rp_report_part *p = rp_report_ctx_part(j, 0);

@@ -604,7 +604,6 @@ static enum rp_code group_all(struct grouping *g, struct rp_err *err)
 
 RP_ORDER(by_group, struct sample, RP_UP(group), RP_UP(total_ns))
 
-/* Packs the times by group. */
 static enum rp_code pack_samples(struct grouping *g, struct rp_err *err)
 {
     struct rp_top_part *out = g->out;

@@ -220,7 +220,6 @@ static enum rp_code gather_times(struct top_join *j, const struct rp_top_part *c
     return RP_OK;
 }
 
-/* The times of a group in j->values. */
 static enum rp_code read_times(struct top_join *j, uint32_t group, struct rp_err *err)
 {
     const struct rp_time_list *lists = j->lists.at + j->begin.at[group];

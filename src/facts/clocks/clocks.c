@@ -243,7 +243,6 @@ static void time_rendezvous(struct clock_ctx *f)
     }
 }
 
-/* The median of one coordinate of some points. */
 static int64_t median_coordinate(struct clock_ctx *f, const struct point *p, size_t n, bool of_x)
 {
     size_t i;

@@ -34,7 +34,6 @@ static const char *producer_of(const char *edge)
     return digits && edge[5 + digits] == '_' ? edge + 6 + digits : NULL;
 }
 
-/* The process of a device. */
 static uint32_t process_of(const struct rp_trace *t, rp_str device)
 {
     const char *name = rp_trace_str(t, device);

@@ -20,7 +20,6 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Where the next step begins. */
 static int64_t step_begin(struct step_clock *c, int64_t mark_ns, int64_t work_end_ns)
 {
     c->begin_ns = later(mark_ns, c->free_ns); /* works because RP_NO_TS is before every time */
@@ -28,7 +27,6 @@ static int64_t step_begin(struct step_clock *c, int64_t mark_ns, int64_t work_en
     return c->begin_ns;
 }
 
-/* Where the last one ends. */
 static int64_t last_end(const struct step_clock *c, int64_t mark_end_ns)
 {
     return later(later(mark_end_ns, c->free_ns), c->begin_ns);

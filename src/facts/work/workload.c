@@ -315,7 +315,6 @@ static uint8_t find_framework(const struct workload_ctx *ctx)
     return rp_trace_is_ours(ctx->t) ? RP_FRAMEWORK_NATIVE : RP_FRAMEWORK_UNKNOWN;
 }
 
-/* By the name of a device. */
 static uint8_t name_vendor(const char *name)
 {
     static const struct {

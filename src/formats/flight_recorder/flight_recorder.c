@@ -212,7 +212,6 @@ static enum rp_code add_text_arg(struct dump_reader *r, struct rp_arg *args, uin
     return RP_OK;
 }
 
-/* The first element of a list of texts. */
 static struct rp_pickle_text first_text(const struct dump_reader *r, rp_pickle_id list)
 {
     const struct rp_pickle_value *v;

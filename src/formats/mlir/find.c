@@ -43,7 +43,6 @@ static const char *value_end(const struct rp_mlir *r, const struct rp_mlir_attrs
     return to && to < attrs->end ? to : attrs->end;
 }
 
-/* Where the value of a key begins. */
 static const char *value_of(const struct rp_mlir_attrs *attrs, const char *key)
 {
     const char *s = rp_mlir_find_key(attrs, key);

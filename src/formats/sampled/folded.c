@@ -23,7 +23,6 @@ struct folded {
     struct rp_bytes process_name, thread_name;
 };
 
-/* Cuts the last word off a line. */
 static bool cut_last_word(struct rp_bytes *line, struct rp_bytes *word)
 {
     const uint8_t *space = line->n ? memrchr(line->at, ' ', line->n) : NULL;

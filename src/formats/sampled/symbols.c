@@ -89,7 +89,6 @@ static size_t id_in_notes(const uint8_t *at, uint64_t n, uint8_t out[RP_BUILD_ID
     return 0;
 }
 
-/* Reads the segments and build id of a file. */
 static size_t read_segments(struct rp_symbols_table *t, uint8_t id[RP_BUILD_ID])
 {
     Elf64_Ehdr head;

@@ -122,7 +122,6 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The length of a string that begins at s. */
 static size_t string_length(struct rp_snip s)
 {
     size_t i = 1;

@@ -130,7 +130,6 @@ static inline const struct rp_sim_note *rp_sim_note_of(const struct rp_sim_run *
     return &b->notes[node - b->first];
 }
 
-/* Whether a node is work of a device. */
 static inline bool rp_sim_on_device(const struct rp_sim_run *run, size_t node)
 {
     uint32_t lane = rp_sim_node(run, node)->lane;
@@ -144,7 +143,6 @@ static inline const struct rp_sim_part *rp_sim_part_of(const struct rp_sim_run *
     return run->parts[run->nranks > 1 ? rp_sim_node(run, node)->rank : 0];
 }
 
-/* Where the nodes of a rank begin. */
 static inline uint32_t rp_sim_first_node(const struct rp_sim_run *run, size_t rank)
 {
     return run->nranks > 1 ? run->join.first_node[rank] : 0;

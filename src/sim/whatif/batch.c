@@ -19,7 +19,6 @@ RP_DECISION(LEAST_POWER, "power", "a guess for what did not fill the device; mea
 RP_DECISION(MOST_POWER, "power", "a guess for what leaves the caches; measured ones had 1",
             "sim/guesses_lean_to_both_sides");
 
-/* The factor for the work of kernels. */
 static double work_factor(struct rp_sim_run *run, double factor)
 {
     enum rp_sim_lean longer = factor < 1 ? RP_LEAN_FASTER : RP_LEAN_SLOWER;

@@ -212,7 +212,6 @@ RP_DECISION(HALF_PART, "of the time of products",
             "from here on a run is in 16 bits: the rest are sums of partial products and the like",
             "sim/a_run_in_16_bits_is_not_asked_again");
 
-/* Whether a node is a product of a step. */
 static bool is_product(const struct rp_sim_run *run, uint32_t node)
 {
     return rp_sim_is_kernel(run, node) && rp_sim_in_steps(run, node) &&

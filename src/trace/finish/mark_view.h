@@ -78,7 +78,6 @@ static inline const char *rp_mark_view_text(const struct rp_mark_view *v, rp_str
     return v->str_bytes + v->str_offset[s];
 }
 
-/* Whether the event is a span with a time. */
 static inline bool rp_mark_view_is_span(const struct rp_mark_view *v, rp_event e)
 {
     return v->ts_ns[e] != RP_NO_TS && v->dur_ns[e] >= 0;

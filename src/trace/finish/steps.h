@@ -103,7 +103,6 @@ static inline int64_t rp_step_between(int64_t from_ns, int64_t to_ns)
                                                        : ns;
 }
 
-/* Whether the event is a span with a time. */
 static inline bool rp_step_is_span(const struct rp_builder *b, rp_event e)
 {
     return b->ev.ts_ns.at[e] != RP_NO_TS && b->ev.dur_ns.at[e] >= 0;

@@ -446,7 +446,6 @@ static void join_in_backward(struct loop *w)
     w->marks.n = kept;
 }
 
-/* The number of marks in a round. */
 static size_t marks_of_round(const struct loop *w)
 {
     double one = difference(w, 1);
