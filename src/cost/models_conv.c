@@ -7,7 +7,7 @@
 #include "cost/models.h"
 
 #define SPATIAL 5
-RP_LIMIT(SPATIAL, "dimensions of a picture", "a convolution of more has no model");
+RP_LIMIT(SPATIAL, "dimensions of a picture", "a convolution with more of them has no model");
 
 /* Where an operator has its arguments; -1 if it lacks one. */
 static const struct conv_signature {

@@ -267,7 +267,7 @@ const char *rp_model_all_inputs(const struct rp_inputs *in, int arg, struct rp_o
 }
 
 #define PICTURE 3
-RP_LIMIT(PICTURE, "dimensions", "of a picture; the model of one of more is missing");
+RP_LIMIT(PICTURE, "dimensions", "of a picture; one with more of them has no model");
 
 /* upsample_nearest2d(x, output_size, scales…): one of the two. */
 const char *rp_model_upsample(const struct rp_inputs *in, int arg, struct rp_op_cost *out)

@@ -78,7 +78,8 @@ static void apply_hint(struct rp_inputs *in, enum rp_number hint, float size)
 }
 
 #define MOST_WORK 1e30
-RP_LIMIT(MOST_WORK, "FLOPs and bytes", "an operator of more has no model: its shapes are odd");
+RP_LIMIT(MOST_WORK, "FLOPs and bytes",
+         "an operator with more has no model, because its shapes must be wrong");
 
 static void run_model(const struct rp_cost_model *model, const struct rp_inputs *in,
                       struct rp_op_cost *out)

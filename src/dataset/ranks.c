@@ -267,7 +267,8 @@ enum rp_code rp_query_add(struct rp_rank_query *a, struct rp_rank_slot **out, st
 #define FEW 8
 RP_LIMIT(
     FEW, "files",
-    "parts of more are made small: of fewer, what else is in their memory costs less than that");
+    "with more files, their parts are compacted; with fewer, the unused memory costs less than "
+    "that");
 
 /* Whether the parts of many ranks will be in memory at once. */
 static bool keeps_several(const struct rp_rank_query *a)

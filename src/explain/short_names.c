@@ -23,7 +23,7 @@
 RP_LIMIT(WORD_BYTES, "bytes of a word", "longer words are cut; the whole name is in the data");
 #define MAX_DETAILS 4
 RP_LIMIT(MAX_DETAILS, "words",
-         "that tell names apart; what is still the same keeps its whole name");
+         "that distinguish names; names that are still the same are shown whole");
 
 struct row {
     const char *name; /* readable: demangled */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define MOST_PROGRAMS 256
-RP_LIMIT(MOST_PROGRAMS, "programs of a profile", "instructions of more have no scope");
+RP_LIMIT(MOST_PROGRAMS, "programs of a profile", "instructions of further programs have no scope");
 
 struct walk {
     const struct rp_loaded *loaded;

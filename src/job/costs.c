@@ -217,7 +217,7 @@ static enum rp_code learn_messages(struct rp_job_costs *c, const struct rp_job_m
 RP_LIMIT(CYCLE_MOST_NS, "ns",
          "Horovod's cycle is 1 to 5 ms: none is found above it, or below 0.001 of it");
 #define CYCLE_STEP 1.0003
-RP_LIMIT(CYCLE_STEP, "from cycle to cycle", "the first guess; what is found is made finer");
+RP_LIMIT(CYCLE_STEP, "from cycle to cycle", "for the first guess, which is then refined");
 #define CONCENTRATED 0.97
 RP_DECISION(CONCENTRATED, "of the votes' resultant, 1: all on one point of the cycle",
             "votes at random moments do not reach it: those of a rank without a cycle are spread",

@@ -18,7 +18,8 @@
 #include <string.h>
 
 #define NODES_MAX 2000000
-RP_LIMIT(NODES_MAX, "nodes", "of a job's steps; of more, several steps become one mean step");
+RP_LIMIT(NODES_MAX, "nodes",
+         "of a job's steps; if there are more, several steps become one mean step");
 
 static const char *const texts[RP_MODEL_TEXTS] = {[VOTE] = "Horovod vote",
                                                   [AGREED] = "Horovod agreed",

@@ -22,7 +22,7 @@ RP_DECISION(ERROR_SHARE, "of a cost",
             "places/a_model_that_is_off_blames_nobody");
 #define NEAR_BEST 0.85
 RP_DECISION(NEAR_BEST, "of the largest cost",
-            "a host and its one slow rank cost the same but for jitter of the others",
+            "a host and its one slow rank cost the same, except for the jitter of its other ranks",
             "places/the_smallest_place_is_named");
 #define ALONE 0.35
 RP_DECISION(

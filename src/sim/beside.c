@@ -8,7 +8,8 @@
 RP_LIMIT(LEAST_TASKS, "tasks",
          "of smaller runs twins cost more than they save; the answers are the same");
 #define MOST_TWINS 3
-RP_LIMIT(MOST_TWINS, "twins", "each takes the memory of an overlay and of what is simulated again");
+RP_LIMIT(MOST_TWINS, "twins",
+         "each takes the memory of an overlay and of the tasks that are simulated again");
 
 /* ------------------------------------------------------------------ twins */
 

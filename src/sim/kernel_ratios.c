@@ -33,7 +33,8 @@ struct known_ratio {
 };
 
 #define REMEMBERED 256
-RP_LIMIT(REMEMBERED, "samples", "a step repeats few; of more the model is asked again");
+RP_LIMIT(REMEMBERED, "samples",
+         "a step repeats only a few; for further ones the model is asked again");
 
 struct ratio_ctx {
     struct rp_sim_part *part;

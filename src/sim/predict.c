@@ -10,9 +10,11 @@
 #include <stdio.h>
 
 #define MOST_ERROR 0.1
-RP_DECISION(MOST_ERROR, "of the recorded step",
-            "a model that is off by more misses what holds the step up, and so would its gains",
-            "sim/runs_that_are_trusted");
+RP_DECISION(
+    MOST_ERROR, "of the recorded step",
+    "a model with a larger error misses the cause of the step's length, so its gains would be "
+    "wrong, too",
+    "sim/runs_that_are_trusted");
 
 static enum rp_code run_whatifs(struct rp_worlds *x, const char *const *whatifs, size_t n,
                                 struct rp_sim_gain *gains, struct rp_err *err)

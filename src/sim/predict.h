@@ -20,10 +20,11 @@
 #include <stdint.h>
 
 #define RP_SIM_DISTORTED 0.03
-RP_DECISION(RP_SIM_DISTORTED, "of the step",
-            "what the profiler may cost unsaid: steps of a run differ by as much (the median of 46 "
-            "recordings)",
-            "sim/runs_that_are_trusted");
+RP_DECISION(
+    RP_SIM_DISTORTED, "of the step",
+    "a lower cost of the profiler is not mentioned: steps of a run differ by as much (the median"
+    " of 46 recordings)",
+    "sim/runs_that_are_trusted");
 
 struct rp_sim_part;
 

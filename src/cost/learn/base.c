@@ -11,7 +11,7 @@
 #include <math.h>
 
 #define ROUNDS 8
-RP_LIMIT(ROUNDS, "rounds", "of weighing again: what is odd weighs less from the second on");
+RP_LIMIT(ROUNDS, "rounds", "of weighing again: odd rows weigh less from the second round on");
 #define LEAST_S 1e-12
 RP_LIMIT(LEAST_S, "s", "keeps logarithms finite: no kernel is faster");
 #define SINGULAR 1e-12
@@ -20,10 +20,10 @@ RP_LIMIT(SINGULAR, "of a scaled matrix",
 #define DAMPING 1e-9
 RP_LIMIT(DAMPING, "of a scaled matrix", "added to its diagonal: equal columns have a solution");
 #define SMALL_ERROR 0.02
-RP_DECISION(
-    SMALL_ERROR, "of a logarithm",
-    "rows that the base misses by less weigh the same: times repeat within it (bench/measure_ops.py)",
-    "cost/odd_rows_weigh_less");
+RP_DECISION(SMALL_ERROR, "of a logarithm",
+            "rows that the base misses by less weigh the same: times repeat within it "
+            "(bench/measure_ops.py)",
+            "cost/odd_rows_weigh_less");
 #define TERMS RP_BASE_TERMS
 
 double rp_curve_base(const struct rp_curve *curve, const struct rp_features *x)

@@ -23,15 +23,16 @@ RP_DECISION(ENOUGH_ROWS, "rows",
             "of a number format, for a curve of its own: two for each piece; fewer share one",
             "cost/formats_with_enough_rows_have_a_curve");
 #define SWEEPS 120
-RP_LIMIT(SWEEPS, "sweeps", "of a descent, which ends earlier where nothing moves");
+RP_LIMIT(SWEEPS, "sweeps", "of a descent, which ends earlier if nothing moves");
 #define REWEIGHTS 3
-RP_LIMIT(REWEIGHTS, "rounds", "of weighing again: what is odd weighs less from the second on");
+RP_LIMIT(REWEIGHTS, "rounds", "of weighing again: odd rows weigh less from the second round on");
 #define ENOUGH 1e-4
 RP_LIMIT(ENOUGH, "of a logarithm", "moves and gains below it change no time by more than 0.01 %");
 #define RIDGE 0.3
 RP_DECISION(
     RIDGE, "rows",
-    "a gain is held back as if so many rows said that it is 0; the errors of what it fits are in docs/cli/model.md",
+    "a gain is held back as if so many rows said that it is 0; the errors of what it fits are in"
+    " docs/cli/model.md",
     "cost/gains_of_few_rows_are_held_back");
 #define NOISE 0.05
 RP_DECISION(

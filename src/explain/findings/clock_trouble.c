@@ -26,8 +26,7 @@ RP_DECISION(STEADY_NS, "ns", "a shorter kernel is a few steps of the clock that 
 RP_DECISION(LEAST_CALLS, "calls of a kind",
             "thirds of four calls, whose medians one odd call cannot move",
             "explain/clocks_have_edges");
-RP_DECISION(SLOWER, "times the first third",
-            "less is what medians of the same kernels differ by anyway",
+RP_DECISION(SLOWER, "times the first third", "medians of the same kernels differ by less anyway",
             "explain/clocks_have_edges");
 RP_DECISION(MOST_SHARE, "of the time of these kernels",
             "a clock makes all kernels slower; some that wait for memory hardly",

@@ -30,7 +30,7 @@ RP_LIMIT(MOST_PAIRS, "pairs", "a note says that there are more");
 RP_LIMIT(MOST_FOLLOW, "bitcasts and tuples",
          "between two instructions; with more they are no pair");
 #define MOST_MODULES 256
-RP_LIMIT(MOST_MODULES, "modules", "instructions of more are not looked for");
+RP_LIMIT(MOST_MODULES, "modules", "instructions of further modules are not looked for");
 
 /* A kernel of the trace. */
 struct kernel {

@@ -20,7 +20,7 @@ RP_LIMIT(MOST_LINES, "lines", "a last one says how many are left out");
 #define MOST_OPERANDS 8
 RP_LIMIT(MOST_OPERANDS, "operands in a line", "it says how many more there are");
 #define MOST_NAMES 100000
-RP_LIMIT(MOST_NAMES, "names", "of more none is suggested for a wrong one");
+RP_LIMIT(MOST_NAMES, "names", "with more names, a wrong one gets no suggestion");
 #define NEAR_NAME 4
 RP_LIMIT(NEAR_NAME, "letters", "names that differ by as many are not suggested");
 

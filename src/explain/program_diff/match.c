@@ -127,7 +127,7 @@ static bool operands_agree(const struct match_ctx *t, uint32_t a, uint32_t b)
 
 #define MOST_USERS 64
 RP_LIMIT(MOST_USERS, "users",
-         "all pairs are compared; users of what has more are matched by other operands");
+         "all pairs are compared; if there are more, users are matched by other operands");
 
 /* Pairs users with the same local hash, in order; constants have too many users to be a clue. */
 static enum rp_code follow_users(struct match_ctx *t, uint32_t a, uint32_t b)

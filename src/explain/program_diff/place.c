@@ -109,7 +109,7 @@ static bool has_line(const struct rp_program *p, uint32_t op, struct rp_op_place
 }
 
 #define MOST_READERS 4
-RP_LIMIT(MOST_READERS, "users", "of what has more, such as a constant, no user is near");
+RP_LIMIT(MOST_READERS, "users", "if there are more, as for a constant, no user counts as near");
 
 /* Lists operations around one, nearest first: users, then operands; at most MOST_NEAR of them. */
 static size_t nearby_ops(const struct rp_match_side *s, uint32_t op, uint32_t *out)

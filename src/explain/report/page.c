@@ -18,7 +18,7 @@
 #define MOST_MARKS   20000
 #define MOST_REMARKS 100
 RP_LIMIT(MOST_STEPS, "steps, of the first rank", "the others are marks in their lanes");
-RP_LIMIT(MOST_MARKS, "marks, of all ranks", "later steps have none");
+RP_LIMIT(MOST_MARKS, "marks, of all ranks", "later steps have no marks");
 RP_LIMIT(MOST_REMARKS, "sentences", "the lines count all of them");
 
 static const char *const state_names[RP_LANE_STATES] = {

@@ -21,7 +21,7 @@
 
 #define MOST_FIRST_WAITS 8
 RP_LIMIT(MOST_FIRST_WAITS, "streams",
-         "that begin late; of more, steps do not tell the waiting apart");
+         "that begin late; with more of them, steps do not separate the waiting");
 
 struct part_ctx {
     const struct rp_report_hints *hints;

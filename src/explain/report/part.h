@@ -206,7 +206,7 @@ int64_t rp_report_judged_ns(const struct rp_report_part *part, int64_t begin_ns,
 bool rp_report_steps_alike(const struct rp_report_step *steps, size_t n);
 
 #define RP_STEPS_COMPARED 3
-RP_FACT(RP_STEPS_COMPARED, "steps", "of two, none is the usual one");
+RP_FACT(RP_STEPS_COMPARED, "steps", "of only two, neither is the usual one");
 #define RP_ATYPICAL 1.2
 RP_DECISION(RP_ATYPICAL, "times the median step",
             "steps of a loop that repeats the same work differ by less (docs/definitions.md, "

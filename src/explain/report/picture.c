@@ -24,7 +24,7 @@ RP_LIMIT(LEFT, "pixels", "of the names of lanes");
 RP_LIMIT(SLICES, "slices of a lane", "a pixel each; shorter pieces are mixed");
 RP_LIMIT(MANY, "lanes", "beyond, each has fewer slices");
 RP_LIMIT(FEW_SLICES, "slices of a lane", "where there are many; shorter pieces are mixed");
-RP_LIMIT(MOST_MARKS, "steps", "that are marked; of more none is");
+RP_LIMIT(MOST_MARKS, "steps", "that are marked; if there are more, no step is");
 
 static const unsigned colours[] = {
 #define STATE_COLOUR(name, text, colour, doc) colour,

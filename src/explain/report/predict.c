@@ -44,7 +44,7 @@ RP_LIMIT(SOME_EVENTS, "events of a rank",
 RP_LIMIT(ENOUGH_STEPS, "steps",
          "that tell how far steps differ; of fewer all are taken, if possible");
 RP_LIMIT(MOST_ALL_EVENTS, "events of all ranks", "beyond, some ranks stand for the others");
-RP_LIMIT(NODE, "ranks", "that may have as many events each; of more, together");
+RP_LIMIT(NODE, "ranks", "that may have as many events each; more ranks have them together");
 RP_LIMIT(LEAST_LOST, "of the window",
          "with less and without steps no advice brings anything, and no time is spent on a model");
 RP_LIMIT(LEAST_GAIN, "of the step", "advice that is predicted to bring less is not shown");

@@ -28,10 +28,10 @@
 
 #define MOST_PROGRAMS 4096
 RP_LIMIT(MOST_PROGRAMS, "programs of a profile",
-         "instructions of more are not modelled, and the table says so");
+         "instructions of further programs are not modelled, and the table says so");
 #define MOST_MODULES 256
 RP_LIMIT(MOST_MODULES, "modules of a dump",
-         "instructions of more are not modelled, and the table says so");
+         "instructions of further modules are not modelled, and the table says so");
 #define MOST_DIGITS 18
 RP_FACT(MOST_DIGITS, "digits", "fit into 64 bits");
 #define FROM_LAST 4

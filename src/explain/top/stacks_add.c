@@ -6,7 +6,7 @@
 #include "explain/idle/sampled.h"
 
 #define PIECES 8192.0
-RP_LIMIT(PIECES, "pieces of the time", "the order of what is shorter is not drawn");
+RP_LIMIT(PIECES, "pieces of the time", "the order of shorter spans is not drawn");
 
 static bool has_threads(const struct rp_trace *t)
 {

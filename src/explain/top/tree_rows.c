@@ -24,9 +24,10 @@
 #include <string.h>
 
 #define ALIKE 0.2
-RP_DECISION(ALIKE, "of the median",
-            "layers of one kind differ by what they wait for; another kind by more than a fifth",
-            "explain/alike_siblings_have_an_edge");
+RP_DECISION(
+    ALIKE, "of the median",
+    "layers of one kind differ by their waits, and layers of another kind by more than a fifth",
+    "explain/alike_siblings_have_an_edge");
 #define LEAST 0.005
 RP_LIMIT(LEAST, "of the whole",
          "rows with less are in a row 'rest', unless '--limit' asks for them");
@@ -361,7 +362,7 @@ static enum rp_code fold_alike(struct felling *f, size_t from, size_t end, struc
 
 #define MOST_TRIES 64
 RP_LIMIT(MOST_TRIES, "siblings of one name",
-         "others are compared with them; what is like none is a row");
+         "others are compared with them; one that is like none of them gets a row");
 
 static enum rp_code fold_children(struct felling *f, uint32_t at, struct rp_err *err)
 {

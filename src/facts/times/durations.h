@@ -30,8 +30,8 @@ RP_DECISION(
 #define RP_WAKE_UP_NS 100000
 RP_DECISION(
     RP_WAKE_UP_NS, "ns",
-    "what waits goes on so soon after what it waited for: a thread that sleeps must be scheduled, "
-    "and a first launch is longer on its way",
+    "a thread that waited continues this soon after the event: a thread that sleeps must be "
+    "scheduled, and a first launch is longer on its way",
     "facts/what_waits_goes_on_soon");
 
 #define RP_LONG_NS 1000000

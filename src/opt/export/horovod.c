@@ -34,7 +34,7 @@ static double cycle_ms(const struct rp_opt_plan *plan)
 }
 
 #define LEAST_CYCLE_MS 0.1
-RP_LIMIT(LEAST_CYCLE_MS, "ms", "of what is written: a shorter cycle only costs the host time");
+RP_LIMIT(LEAST_CYCLE_MS, "ms", "of a written cycle: a shorter cycle only costs the host time");
 
 static void horovod_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {

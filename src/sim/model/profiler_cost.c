@@ -29,10 +29,11 @@ RP_DECISION(CALL_QUICKS, "times of a quick operator", "as SPAN_QUICKS", "sim/the
 #define FRAME_QUICKS 0.7
 RP_DECISION(FRAME_QUICKS, "times of a quick operator", "as SPAN_QUICKS", "sim/the_profilers_cost");
 #define UNKNOWN_CALL 6.5
-RP_DECISION(UNKNOWN_CALL, "times of a range",
-            "what a launch costs where no quick operator was recorded; a measured step sets the "
-            "factor of both",
-            "sim/the_profilers_cost");
+RP_DECISION(
+    UNKNOWN_CALL, "times of a range",
+    "the cost of a launch if no quick operator was recorded; a measured step sets the factor of "
+    "both",
+    "sim/the_profilers_cost");
 #define SHAPES_PART 0.25
 RP_DECISION(SHAPES_PART, "of the cost of an operator",
             "shapes are written down with each; as SPAN_QUICKS", "sim/the_profilers_cost");
@@ -63,7 +64,7 @@ RP_LIMIT(MOST_FACTOR, "times the usual cost", "a shorter step than with that is 
 RP_LIMIT(HALVINGS, "halvings of the factor", "to a millionth of the usual cost");
 #define OWN_PART 0.1
 RP_DECISION(OWN_PART, "of what a node takes",
-            "the rest may be the profiler's: no node takes nothing",
+            "the rest may be the profiler's, but every node takes some time",
             "sim/a_node_keeps_its_own_part");
 
 /* ------------------------------------------------------------------ what the trace says */

@@ -13,10 +13,11 @@
    and a convolutional network on an H200, steps with 0.5, 1 and 2 times the samples are on a
    straight line within 1 %, which is a power of 1. */
 #define LEAST_POWER 0.85
-RP_DECISION(LEAST_POWER, "power", "a guess for what did not fill the device; measured ones had 1",
+RP_DECISION(LEAST_POWER, "power",
+            "a guess for kernels that did not fill the device; measured ones had 1",
             "sim/guesses_lean_to_both_sides");
 #define MOST_POWER 1.05
-RP_DECISION(MOST_POWER, "power", "a guess for what leaves the caches; measured ones had 1",
+RP_DECISION(MOST_POWER, "power", "a guess for data that leaves the caches; measured ones had 1",
             "sim/guesses_lean_to_both_sides");
 
 static double work_factor(struct rp_sim_run *run, double factor)

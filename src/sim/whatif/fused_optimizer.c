@@ -16,7 +16,7 @@ RP_DECISION(HOST_QUICKS, "times of the quickest operator, for each parameter",
             "sim/a_fused_optimizer_takes_the_host_less");
 
 #define TRAFFIC (7.0 / 20.0)
-RP_FACT(TRAFFIC, "of the passes over memory", "a fused Adam, where no operator has a name");
+RP_FACT(TRAFFIC, "of the passes over memory", "a fused Adam, if no operator has a name");
 
 struct region {
     int64_t host_ns, device_ns;

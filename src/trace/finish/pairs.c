@@ -20,7 +20,7 @@ RP_LIMIT(
     "an end that names one farther down closes the last one: the pairs are reported as unclosed");
 #define KEYS_COMPARED 1024
 RP_LIMIT(KEYS_COMPARED, "arguments of a begin",
-         "of an end of more, an argument that both have is there twice");
+         "if an end has more, an argument that both have is there twice");
 
 enum role { NEITHER, BEGIN, END };
 

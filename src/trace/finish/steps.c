@@ -294,8 +294,8 @@ static enum rp_code find_steps(struct rp_builder *b, struct rp_err *err)
 #define MISSING_ONE_IN 50
 RP_DECISION(
     MISSING_ONE_IN, "parts of a step",
-    "less than one of them may be recorded without detail: what is missing then is below what "
-    "steps differ by",
+    "less than one of them may be recorded without detail: steps differ by more than what is "
+    "then missing",
     "trace/a_fiftieth_of_a_step_may_be_missing");
 
 /* Adds how much of each step lies in the span. */

@@ -55,10 +55,11 @@ RP_DECISION(MORE, "parts of a usual round",
             "a round that has one more of them, in work and in time, has something else in it",
             "trace/a_quarter_more_is_something_else");
 #define MOST_MARKS 16
-RP_LIMIT(MOST_MARKS, "marks of a round", "each number is tried; of more, each mark is a step");
+RP_LIMIT(MOST_MARKS, "marks of a round",
+         "each number is tried; with more marks, each mark is a step");
 #define MOST_OWNERS ((size_t)4096)
 RP_LIMIT(MOST_OWNERS, "optimizers of a round",
-         "each number is tried; of more, the work between them is compared");
+         "each number is tried; with more optimizers, the work between them is compared");
 #define DEEPEST 32
 RP_LIMIT(DEEPEST, "spans around an optimizer",
          "a backward pass around more is not seen, and each of its optimizers a mark");
