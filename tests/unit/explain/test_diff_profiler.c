@@ -200,6 +200,71 @@ static void absent_ranks_leave_it_unknown(void **state)
     release(&c, a, b);
 }
 
+/* Whether the new run is known although nothing models it: its device waits so long, in two ways.
+ */
+static bool is_known_by_waits(int64_t comm_ns, int64_t idle_ns)
+{
+    struct rp_trace *a = launch_bound(20 * US, call, 10 * US);
+    struct rp_trace *b = launch_bound(20 * US, call, 12 * US);
+    struct comparison c;
+    bool known;
+
+    make_parts(&c, a, b, true);
+    c.parts[1].modelled = false;
+    c.parts[1].median_ns = 100000;
+    c.parts[1].time_ns[RP_DIFF_COMM] = comm_ns;
+    c.parts[1].time_ns[RP_DIFF_IDLE] = idle_ns;
+    join(&c, -1);
+    known = c.root.new_run.unprofiled_ns != RP_ABSENT_I64;
+    if (known) {
+        assert_int_equal(c.root.new_run.unprofiled_ns, c.root.new_run.step_ns);
+        assert_int_equal(c.root.new_run.unprofiled_low_ns,
+                         c.root.new_run.step_ns - comm_ns - idle_ns);
+    }
+    c.parts[1].on_device = false; /* then it is unknown what waits */
+    join(&c, -1);
+    assert_int_equal(c.root.new_run.unprofiled_ns, RP_ABSENT_I64);
+    release(&c, a, b);
+    return known;
+}
+
+/* Less than 3 % of the step. */
+static void short_waits_need_no_model(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(is_known_by_waits(0, 2999));
+    assert_true(is_known_by_waits(1500, 1499));
+    assert_false(is_known_by_waits(0, 3000));
+    assert_false(is_known_by_waits(3000, 0));
+}
+
+/* Whether the base is known where this is waited for, and so many ranks took part; 0: not known. */
+static bool is_known_of(int32_t ranks, double waits)
+{
+    struct rp_trace *a = launch_bound(20 * US, call, 10 * US);
+    struct rp_trace *b = launch_bound(20 * US, call, 20 * US + 500);
+    struct comparison c;
+    bool known;
+
+    make_parts(&c, a, b, true);
+    c.parts[0].world_size = ranks;
+    c.parts[0].cause_ns[RP_GAP_OTHER_RANK] = (int64_t)(waits * (double)c.parts[0].median_ns);
+    join(&c, -1);
+    known = c.root.profiler_text != NULL;
+    release(&c, a, b);
+    return known;
+}
+
+static void waits_for_absent_ranks_have_an_edge(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(is_known_of(1, 0.1)); /* nobody is absent */
+    assert_false(is_known_of(2, 0.1));
+    assert_false(is_known_of(0, 0.1));
+    assert_true(is_known_of(2, 0.029));
+    assert_false(is_known_of(2, 0.031));
+}
+
 int test_diff_profiler(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +275,8 @@ int test_diff_profiler(void)
         cmocka_unit_test(no_simulate_says_nothing),
         cmocka_unit_test(one_run_may_be_unknown),
         cmocka_unit_test(absent_ranks_leave_it_unknown),
+        cmocka_unit_test(short_waits_need_no_model),
+        cmocka_unit_test(waits_for_absent_ranks_have_an_edge),
     };
 
     return cmocka_run_group_tests_name("diff profiler", tests, NULL, NULL);
