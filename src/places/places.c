@@ -674,7 +674,8 @@ static enum rp_code choose_together(struct finder *f, const double *added, doubl
     double best_added = 0;
 
     *found = false;
-    for (size_t n = 0; n < MOST_TOGETHER && !*found; n++) {
+    /* At most half of the ranks: of more the others are the exception. */
+    for (size_t n = 0; n < MOST_TOGETHER && 2 * (n + 1) <= f->in->n && !*found; n++) {
         double end;
 
         list[n] = NULL;

@@ -171,6 +171,25 @@ static void work_that_wanders_is_nobodys(void **state)
     }
 }
 
+static int64_t three_in_turn(size_t step, size_t rank)
+{
+    return rank == step % 3 * 2 ? 100 * JOB_US : 0;
+}
+
+/* Three of six ranks, each late in a third of the steps, and three of five. */
+static void most_of_the_ranks_are_no_place(void **state)
+{
+    UNUSED_STATE(state);
+    for (size_t k = 0; k < 2; k++) {
+        struct job j = job_of(5 + k);
+        struct rp_places p = run_of(&j, 33, 100 * JOB_US, three_in_turn);
+
+        assert_int_equal(p.n, k);
+        assert_true(k || p.uneven_ns > 0);
+        job_release(&j);
+    }
+}
+
 static size_t steps_of_first;
 
 /* Each rank but the first is late in two steps. */
@@ -446,6 +465,7 @@ int test_places(void)
         cmocka_unit_test(two_slow_ranks_hide_each_other),
         cmocka_unit_test(work_that_wanders_is_nobodys),
         cmocka_unit_test(what_chance_deals_out_is_nobodys),
+        cmocka_unit_test(most_of_the_ranks_are_no_place),
         cmocka_unit_test(uneven_work_has_no_place),
         cmocka_unit_test(a_host_is_slow_where_most_of_its_ranks_are),
         cmocka_unit_test(the_smallest_place_is_named),
