@@ -93,7 +93,8 @@ enum rp_ctf_kind {
     RP_CTF_KIND_COLLECTIVE,
     RP_CTF_KIND_TRANSFER,
     RP_CTF_KIND_PYTHON,
-    RP_CTF_KIND_WAIT, /* a call of the host in which the thread may block */
+    RP_CTF_KIND_WAIT,    /* a call of the host in which the thread may block */
+    RP_CTF_KIND_COUNTER, /* no span: its arguments are counted from its begin on */
     RP_CTF_KIND_COUNT
 };
 

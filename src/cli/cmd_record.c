@@ -261,6 +261,7 @@ static bool gather_options(struct record *r, const struct cli_call *call, bool o
            (!cli_flag(call->settings, call->nsettings, "every-step") ||
             add_option(r, err, "every_step", "on")) &&
            add_rate(r, setting(call, "with"), err) && add_settings(r, call, err) &&
+           add_option(r, err, "host.processors", "on") && /* of two, the first counts */
            (!cli_flag(call->settings, call->nsettings, "light") ||
             (add_option(r, err, "frameworks.operators", "none") &&
              add_option(r, err, "signals", "on") && add_option(r, err, "cuda.calls", "launches")));

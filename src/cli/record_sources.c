@@ -65,6 +65,7 @@ static const struct rp_option keys[] = {
     {"set frameworks.torch", 0, RP_OPT_CHOICE, "callbacks|itt|nvtx", "callbacks", NULL, 0},
     {"set frameworks.window", 0, RP_OPT_INT, "1..86400", "5", NULL, 0},
     {"set hip.calls", 0, RP_OPT_CHOICE, "usual|all|none", "usual", NULL, 0},
+    {"set host.processors", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
     {"set nccl.channels", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},
     {"set sample.clock", 0, RP_OPT_CHOICE, "both|cpu|wall", "both", NULL, 0},
     {"set sample.hz", 0, RP_OPT_INT, "1..10000", "100", NULL, 0},

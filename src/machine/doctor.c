@@ -607,6 +607,21 @@ static void check_symbols(struct rp_arena *arena, struct rp_doctor_row *row)
                       "symbols (libc6-dbg for the C library)";
 }
 
+/* `record` needs nothing else to say which threads were ready and had no processor. */
+static void check_run_delay(struct rp_arena *arena, struct rp_doctor_row *row)
+{
+    bool counted = first_line(arena, "/proc/self/schedstat");
+
+    row->state = counted ? ready : limited;
+    row->finding = !counted ? "no /proc/self/schedstat: this kernel does not count it"
+                   : first_line(arena, "/proc/pressure/cpu")
+                       ? "/proc/self/schedstat, /proc/pressure/cpu"
+                       : "/proc/self/schedstat";
+    if (!counted)
+        row->advice = "threads that wait for a processor are not told from others: a kernel with "
+                      "CONFIG_SCHED_INFO (sandboxes such as gVisor have none)";
+}
+
 static const struct {
     const char *name;
     check_fn *run;
@@ -618,6 +633,7 @@ static const struct {
     {"scratch space", check_scratch, "output"},
     {"libraries", check_libraries, "inputs"},
     {"perf events", check_perf, "sample, perf"},
+    {"run delay", check_run_delay, "record"},
     {"eBPF", check_bpf, "bpftrace"},
     {"debug symbols", check_symbols, "sample, perf"},
     {"NVIDIA driver", check_nvidia, "CUDA"},

@@ -171,6 +171,8 @@ static void helper_tick(void)
     rp_core_tell_pause();
     rp_core_signals_tick();
     atomic_store(&rp_core.page->ticking, 1);
+    if (!atomic_load(&rp_core.closing))
+        rp_core_processors_tick(false);
     for (uint32_t i = 0; i < atomic_load(&rp_core.nsources) && !atomic_load(&rp_core.closing);
          i++) {
         if (rp_core.sources[i].on_tick)

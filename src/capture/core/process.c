@@ -299,6 +299,7 @@ static void forget_parent(void)
     atomic_store(&rp_core.step_tid, 0);
     rp_core_steps_forget();
     rp_core_signals_forget();
+    rp_core_processors_forget();
     rp_core_keep_forget();
     atomic_store(&rp_core.end_noted, 0);
     atomic_store(&rp_core.counts_launches, 0); /* devices do not work in the child */
@@ -512,6 +513,8 @@ static void make_inner(void *of)
     struct rp_core_stream *s = of;
 
     s->inner = rp_core_stream_new(NULL);
+    if (s->inner)
+        s->inner->is_inner = true;
 }
 
 /* Blocks signals, so that another handler either waits, or has already opened the stream. */
@@ -723,6 +726,7 @@ void rp_capture_close(void)
     rp_core_helper_stop_ticks();
     rp_core_steps_end();
     rp_core_signals_end();
+    rp_core_processors_tick(true);
     rp_core_keep_tick();
     rp_capture_note_end();
     for (uint32_t i = 0; i < atomic_load(&rp_core.nsources); i++) {
@@ -798,6 +802,7 @@ bool rp_core_process_init(const char *root, const char *options)
         atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->loaded, 1);
     rp_core_clock_init();
     rp_core_signals_init();
+    rp_core_processors_init();
     rp_core_keep_init();
     rp_core.frequency = 1000000000; /* for retries only; the exact one is in the metadata */
     if (before)

@@ -78,7 +78,12 @@ struct rp_core_stream {
     uint64_t instance;
     uint32_t tid, first_tid; /* ids of the current thread, and of the first one */
     bool step_counted;       /* the current event begins a step that rp_core_open has counted */
+    bool is_inner;           /* of a signal handler: another stream has the same thread */
     uint32_t pin;            /* number of the last event with several texts */
+    /* the helper's: what the kernel counted of the thread, and when that was read */
+    uint32_t seen_tid;
+    int64_t seen_ns;
+    uint64_t seen_ready_ns, seen_ran_ns;
     struct rp_core_open { /* rp_core_open: ranges that load input; a collective, and calls in it */
         uint32_t depth, lane;
         uint64_t began;
@@ -294,6 +299,11 @@ void rp_core_signal_total(enum rp_core_total which, uint64_t begin, uint64_t end
 void rp_core_signal_span(const struct rp_capture_span *span);
 bool rp_core_signal_is_input(const char *name); /* whether a range loads input data */
 void rp_core_signal(enum rp_capture_signal which, uint64_t value);
+
+/* ---- processors ---- */
+void rp_core_processors_init(void);
+void rp_core_processors_forget(void);    /* in the child of a fork */
+void rp_core_processors_tick(bool last); /* helper; the last time at the end of the process */
 
 /* ---- keep ---- */
 void rp_core_keep_init(void);

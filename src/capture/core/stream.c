@@ -960,7 +960,7 @@ struct rp_core_stream *rp_core_stream_new(struct rp_core_stream *own)
     s->time =
         now_on ? now_on : RP_CORE_NEVER; /* recording is off, so this is for work reported late */
     s->retry_at = 0;
-    s->step_counted = false;
+    s->step_counted = s->is_inner = false;
     s->input.depth = s->collective.depth = 0;
     if (!own)
         s->inner = NULL;

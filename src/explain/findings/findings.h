@@ -14,6 +14,7 @@
     X(start_up)                                                                      \
     X(sync_points)                                                                   \
     X(data_loader)                                                                   \
+    K(no_processor)                                                                  \
     X(host_stall)                                                                    \
     X(host_unrecorded)                                                               \
     K(fragmentation)                                                                 \

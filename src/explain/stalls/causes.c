@@ -9,9 +9,11 @@
 
 #include "base/decides.h"
 #include "base/filled.h"
+#include "base/order.h"
 #include "explain/findings/finding.h"
 #include "explain/idle/sampled.h"
 #include "facts/host/outside.h"
+#include "facts/host/processors.h"
 #include "facts/host/signs.h"
 #include "facts/work/attribution.h"
 #include "facts/work/call_work.h"
@@ -36,6 +38,13 @@ const char *const rp_stall_cause_names[RP_STALL_CAUSES] = {
 
 /* ------------------------------------------------------------------ what was recorded */
 
+/* How long the thread of a call was ready without a processor: at least, and at most. */
+struct ready_in {
+    int64_t self_ns, least_ns, most_ns;
+    uint32_t call;
+    bool stall; /* as far as this rank tells */
+};
+
 struct stall_ctx {
     const struct rp_trace *t;
     struct rp_arena *arena;
@@ -45,9 +54,11 @@ struct stall_ctx {
     struct rp_queues q;
     struct rp_call_work sizes;
     rp_interval_vec overhead;
-    RP_VEC(uint32_t) item;        /* by event: the item that it launched, or RP_NONE */
-    RP_VEC(int64_t) first_call;   /* by string: the first start */
-    RP_VEC(int64_t) first_kernel; /* by string: the first launch of a kernel of that name */
+    struct rp_processors processors;
+    RP_VEC(struct ready_in) ready; /* by call of the list */
+    RP_VEC(uint32_t) item;         /* by event: the item that it launched, or RP_NONE */
+    RP_VEC(int64_t) first_call;    /* by string: the first start */
+    RP_VEC(int64_t) first_kernel;  /* by string: the first launch of a kernel of that name */
 };
 
 static const char *trace_text(const struct stall_ctx *ctx, rp_str s)
@@ -192,8 +203,61 @@ static rp_event lock_holder(const struct stall_ctx *ctx, rp_event call)
     return RP_NONE;
 }
 
-static enum rp_code find_cause(struct stall_ctx *ctx, rp_event call, bool allocates, uint8_t *cause,
-                               rp_event *during, struct rp_err *err)
+RP_ORDER(by_self, struct ready_in, RP_DOWN(stall), RP_DOWN(self_ns), RP_UP(call))
+RP_ORDER(by_call, struct ready_in, RP_UP(call))
+
+static enum rp_code list_ready(struct stall_ctx *ctx, struct rp_err *err)
+{
+    const struct rp_host_calls *const calls[] = {&ctx->out->calls};
+    struct rp_call_names names;
+
+    RP_TRY(rp_processors_find(ctx->t, &ctx->processors, err));
+    RP_TRY(rp_call_names_join(calls, 1, ctx->arena, &names, err));
+    for (uint32_t i = 0; i < calls[0]->slow.n; i++) {
+        const struct rp_slow_call *slow = &calls[0]->slow.at[i];
+        const struct rp_call_name *name = &names.at[names.to[0][slow->name]];
+
+        RP_TRY(rp_vec_push(
+            &ctx->ready,
+            ((struct ready_in){.self_ns = slow->self_ns,
+                               .call = i,
+                               .stall = rp_is_stall(name, slow->self_ns, &rp_stall_usual)}),
+            err));
+    }
+    rp_sort(ctx->ready.at, ctx->ready.n, sizeof *ctx->ready.at, by_self);
+    return RP_OK;
+}
+
+/* What the kernel counted in a tenth of a second is more than one call's. So much as does not fit
+   beside the call is its own at least; at most it is what longer stalls leave. */
+static void share_ready(struct stall_ctx *ctx)
+{
+    for (size_t i = 0; i < ctx->ready.n; i++) {
+        struct ready_in *to = &ctx->ready.at[i];
+        rp_event e = ctx->out->calls.slow.at[to->call].event;
+        int64_t begin = ctx->t->ev.ts_ns[e], end = rp_event_end_ns(ctx->t, e);
+        size_t k = rp_ready_first(&ctx->processors, ctx->t->ev.track[e], begin);
+
+        for (; k < ctx->processors.ready.n; k++) {
+            struct rp_ready *r = &ctx->processors.ready.at[k];
+            int64_t inside = rp_ns_common(begin, end, r->begin_ns, r->end_ns);
+            int64_t beside = rp_ns_between(inside, rp_ns_between(r->begin_ns, r->end_ns));
+            int64_t most = inside < r->ready_ns ? inside : r->ready_ns;
+
+            if (r->thread != ctx->t->ev.track[e] || !inside)
+                break;
+            most = most < to->self_ns - to->most_ns ? most : to->self_ns - to->most_ns;
+            rp_ns_add(&to->least_ns, r->ready_ns > beside ? r->ready_ns - beside : 0);
+            to->most_ns += most;
+            r->ready_ns -= most;
+        }
+    }
+    rp_sort(ctx->ready.at, ctx->ready.n, sizeof *ctx->ready.at, by_call);
+}
+
+static enum rp_code find_cause(struct stall_ctx *ctx, rp_event call, bool allocates,
+                               const struct ready_in *ready, uint8_t *cause, rp_event *during,
+                               struct rp_err *err)
 {
     int64_t begin = ctx->t->ev.ts_ns[call], end = rp_event_end_ns(ctx->t, call);
     bool larger = false;
@@ -207,6 +271,8 @@ static enum rp_code find_cause(struct stall_ctx *ctx, rp_event call, bool alloca
         *cause = RP_STALL_RESULT_WAIT;
     else if (rp_call_waits_for_copy(ctx->t, call))
         *cause = RP_STALL_COPY_WAIT;
+    else if (ready->least_ns > ready->self_ns / 2)
+        *cause = RP_STALL_NO_PROCESSOR;
     else if (cause_by_name(ctx, call, cause, during))
         return RP_OK;
     else if (allocates)
@@ -215,6 +281,8 @@ static enum rp_code find_cause(struct stall_ctx *ctx, rp_event call, bool alloca
         RP_TRY(rp_call_has_more_work(&ctx->sizes, call, &larger, err));
     if (larger)
         *cause = RP_STALL_LARGER_INPUT;
+    else if (*cause == RP_STALL_UNKNOWN && ready->most_ns > ready->self_ns / 2)
+        *cause = RP_STALL_NO_PROCESSOR;
     else if (*cause == RP_STALL_UNKNOWN && is_first_use(ctx, call))
         *cause = RP_STALL_FIRST_USE;
     else if (*cause == RP_STALL_UNKNOWN && (*during = lock_holder(ctx, call)) != RP_NONE)
@@ -269,9 +337,10 @@ static enum rp_code find_sampled(struct stall_ctx *ctx, rp_event call, struct rp
     return code;
 }
 
-static enum rp_code describe_call(struct stall_ctx *ctx, const struct rp_slow_call *slow,
+static enum rp_code describe_call(struct stall_ctx *ctx, const struct ready_in *ready,
                                   struct rp_stall *out, struct rp_err *err)
 {
+    const struct rp_slow_call *slow = &ctx->out->calls.slow.at[ready->call];
     const struct rp_events *ev = &ctx->t->ev;
     rp_event e = slow->event, during = RP_NONE;
     bool allocates = false;
@@ -285,9 +354,10 @@ static enum rp_code describe_call(struct stall_ctx *ctx, const struct rp_slow_ca
                              .dur_ns = ev->dur_ns[e],
                              .self_ns = slow->self_ns,
                              .device_idle_ns = ctx->out->on_device ? idle : RP_ABSENT_I64,
+                             .ready_ns = ctx->processors.ready.n ? ready->most_ns : RP_ABSENT_I64,
                              .group = slow->name,
                              .why = RP_STALL_UNKNOWN};
-    RP_TRY(find_cause(ctx, e, allocates, &out->why, &during, err));
+    RP_TRY(find_cause(ctx, e, allocates, ready, &out->why, &during, err));
     if (during != RP_NONE && during != e)
         out->during = trace_text(ctx, ev->name[during]);
     return find_sampled(ctx, e, out, err);
@@ -308,12 +378,14 @@ static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *sco
     RP_TRY(rp_queues_init(&ctx->q, &ctx->w, err));
     RP_TRY(rp_call_work_init(&ctx->sizes, ctx->t, err));
     RP_TRY(note_first_uses(ctx, err));
+    RP_TRY(list_ready(ctx, err));
+    share_ready(ctx);
     out->on_device = ctx->w.items.n > 0;
     out->base_ns = ctx->t->has_base ? ctx->t->base_ns : 0;
     out->list = RP_ARENA_NEW(ctx->arena, struct rp_stall, out->calls.slow.n + 1);
     RP_TRY(rp_err_need(out->list, err, "listing host calls"));
     for (size_t i = 0; i < out->calls.slow.n; i++)
-        RP_TRY(describe_call(ctx, &out->calls.slow.at[i], &out->list[out->nlist++], err));
+        RP_TRY(describe_call(ctx, &ctx->ready.at[i], &out->list[out->nlist++], err));
     return rp_arena_check(ctx->arena, "listing host calls", err);
 }
 
@@ -350,6 +422,8 @@ enum rp_code rp_stalls_list_calls(const struct rp_trace *trace, const struct rp_
     rp_queues_release(&ctx.q);
     rp_call_work_release(&ctx.sizes);
     rp_vec_release(&ctx.overhead);
+    rp_processors_release(&ctx.processors);
+    rp_vec_release(&ctx.ready);
     rp_vec_release(&ctx.item);
     rp_vec_release(&ctx.first_call);
     rp_vec_release(&ctx.first_kernel);

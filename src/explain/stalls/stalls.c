@@ -78,6 +78,10 @@ static const struct rp_field stall_fields[] = {
     STALL(times, F64, NONE, NULL, "own time / median; null where that is 0", 0),
     STALL(device_idle_ns, I64, NS, "gpu idle",
           "part of it in which the device did nothing; null without one", RP_NULLABLE),
+    STALL(ready_ns, I64, NS, NULL,
+          "part of it in which its thread was ready and had no processor, at most; null where "
+          "nothing was counted",
+          RP_NULLABLE),
     STALL(cause, STR, NONE, "cause", "cause, as far as it was recorded", 0),
     STALL(name, STR, NONE, "call", "what was called", RP_SHORTEN),
     STALL(kind, STR, NONE, NULL, "operator, annotation, runtime, python …", 0),
@@ -135,11 +139,13 @@ static const struct rp_type stalls_type = {"stalls", sizeof(struct rp_stalls_roo
 /* A call as its rank sees it; the join fills the other members. */
 #define CALL(kind, member) RP_PART_##kind(struct rp_stall, member)
 
-static const struct rp_field call_fields[] = {
-    CALL(PLAIN, step),    CALL(TEXT, thread),          CALL(TEXT, name),      CALL(TEXT, kind),
-    CALL(TEXT, during),   CALL(TEXT, sampled),         CALL(PLAIN, begin_ns), CALL(PLAIN, dur_ns),
-    CALL(PLAIN, self_ns), CALL(PLAIN, device_idle_ns), CALL(PLAIN, group),    CALL(PLAIN, why),
-    RP_PART_END};
+static const struct rp_field call_fields[] = {CALL(PLAIN, step),     CALL(TEXT, thread),
+                                              CALL(TEXT, name),      CALL(TEXT, kind),
+                                              CALL(TEXT, during),    CALL(TEXT, sampled),
+                                              CALL(PLAIN, begin_ns), CALL(PLAIN, dur_ns),
+                                              CALL(PLAIN, self_ns),  CALL(PLAIN, device_idle_ns),
+                                              CALL(PLAIN, ready_ns), CALL(PLAIN, group),
+                                              CALL(PLAIN, why),      RP_PART_END};
 static const struct rp_type call_type = {"call", sizeof(struct rp_stall), call_fields, NULL};
 
 static const struct rp_field part_fields[] = {

@@ -33,6 +33,9 @@
       "gc.freeze() after the warm-up, gc.disable() with a collection between steps")               \
     X(LARGER_INPUT, "larger_input", "its inputs are much larger than those of other calls",        \
       "this is more work, not a stall: compare shapes ('reprise top --by shape')")                 \
+    X(NO_PROCESSOR, "no_processor", "its thread was ready and had no processor",                   \
+      "fewer threads than processors (OMP_NUM_THREADS, torch.set_num_threads(N), num_workers=N), " \
+      "a larger limit of the cgroup, processors of its own for each rank (taskset -c)")            \
     X(FIRST_USE, "first_use", "the first call of its name, or the first launch of its kernel",     \
       "warm up before recording: libraries are loaded, kernels compiled and tuned at their first " \
       "use; CUDA_MODULE_LOADING=EAGER")                                                            \
@@ -60,8 +63,9 @@ struct rp_stall {
     const char *thread, *name, *kind, *during;
     const char *sampled; /* where its thread was, by samples, or NULL */
     int64_t begin_ns, dur_ns, self_ns, device_idle_ns;
-    uint32_t group; /* its name: index in the calls of its rank, after the join among all names */
-    uint8_t why;    /* enum rp_stall_cause */
+    int64_t ready_ns; /* of self_ns its thread had no processor, at most; absent: not recorded */
+    uint32_t group;   /* its name: index in the calls of its rank, after the join among all names */
+    uint8_t why;      /* enum rp_stall_cause */
     /* by the join: */
     int64_t rank, median_ns;
     double times; /* self / median */

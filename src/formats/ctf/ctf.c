@@ -49,6 +49,7 @@ static const struct {
     [RP_CTF_KIND_TRANSFER] = {RP_KIND_TRANSFER, 0, "transfer"},
     [RP_CTF_KIND_PYTHON] = {RP_KIND_PYTHON, RP_ORIGIN_NESTS, "python_function"},
     [RP_CTF_KIND_WAIT] = {RP_KIND_WAIT, RP_ORIGIN_NESTS, "wait"},
+    [RP_CTF_KIND_COUNTER] = {RP_KIND_COUNTER, 0, "counter"},
 };
 
 uint8_t rp_ctf_kind(uint8_t kind, const char **category)

@@ -450,7 +450,8 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
     if (e.timebase > RP_CTF_TIME_REALTIME)
         return bad_packet(c, c->at, err, "unknown clock");
     RP_TRY(read_args(c, e.nargs, args, err));
-    RP_TRY(rp_ctf_origin(c->r, 'X', e.kind, category, &raw.origin, err));
+    RP_TRY(rp_ctf_origin(c->r, e.kind == RP_CTF_KIND_COUNTER ? 'C' : 'X', e.kind, category,
+                         &raw.origin, err));
     RP_TRY(span_track(c, &e, &raw.track, err));
     n = e.nargs;
     e.link = rp_ctf_device_link(c->r, c->p->head.pid, e.link);
@@ -464,6 +465,8 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
         c->r->t.health->negative_dur++;
         raw.dur_ns = 0;
     }
+    if (e.kind == RP_CTF_KIND_COUNTER)
+        raw.dur_ns = RP_OPEN_NS;
     raw.has_link = e.link != 0;
     raw.link = (int64_t)e.link;
     RP_TRY(rp_ctf_device_keep(c->r, &e, &raw, err));

@@ -618,6 +618,80 @@ static void weights_are_read_for_few_rows(void **state)
     rp_arena_release(&b.arena);
 }
 
+/* Steps of 100 ms in which the host runs for 10 ms and then launches a kernel of 5 ms, and ten or
+   more counts of the kernel, one a step. */
+static int64_t lost_to_others(int counts, int64_t ready, int64_t first, bool device,
+                              const char **title)
+{
+    static char marks[16][24];
+    const struct rp_report_finding *finding;
+    struct row rows[80];
+    struct found f;
+    int64_t lost;
+    size_t n = 0;
+
+    for (int i = 0; i < 12; i++) {
+        int64_t at = i * 100 * MS, corr = device ? i + 1 : 0;
+
+        snprintf(marks[i], sizeof marks[i], "ProfilerStep#%d", i);
+        rows[n++] = (struct row){'X', "user_annotation", marks[i], 1, 1, at, 100 * MS};
+        rows[n++] = (struct row){'X', "cpu_op", "aten::mm", 1, 1, at, 94 * MS};
+        if (device) {
+            rows[n++] = (struct row){
+                'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, at + 93 * MS, 10 * US, corr};
+            rows[n++] = (struct row){'X', "kernel", "gemm", 0, 7, at + 94 * MS, 6 * MS, corr, 7};
+        }
+        if (i < counts)
+            rows[n++] = (struct row){'C',
+                                     NULL,
+                                     "waited for a processor",
+                                     1,
+                                     1,
+                                     at,
+                                     .key = "over_ns",
+                                     .value = 100 * MS,
+                                     .key2 = "ready_ns",
+                                     .value2 = i ? ready : first};
+    }
+    rows[n++] = (struct row){'C',
+                             NULL,
+                             "processors",
+                             1,
+                             9,
+                             0,
+                             .key = "over_ns",
+                             .value = 1000 * MS,
+                             .key2 = "throttled_ns",
+                             .value2 = 52 * MS};
+    find_in(&f, rows, n);
+    finding = finding_of(&f, "no-processor");
+    lost = finding ? finding->lost_ns : 0;
+    if (title)
+        *title = finding ? finding->title : "";
+    found_end(&f);
+    return lost;
+}
+
+static void ready_threads_without_a_processor(void **state)
+{
+    const char *title;
+
+    UNUSED_STATE(state);
+    /* without a device all of it is lost; nine equal times are as likely as chance */
+    assert_int_equal(lost_to_others(12, 10 * MS, 10 * MS, false, &title), 120 * MS);
+    assert_int_equal(lost_to_others(10, 12 * MS, 12 * MS, false, NULL), 120 * MS);
+    assert_int_equal(lost_to_others(9, 12 * MS, 12 * MS, false, NULL), 0);
+    assert_int_equal(lost_to_others(12, 1 * MS, 60 * MS, false, NULL), 0);
+    /* the limit of a cgroup stopped threads for 5.2 %: more than half of 10.0 %, less than half
+     * of 11.0 % */
+    assert_string_equal(title, "the limit of a cgroup stopped threads that were ready");
+    lost_to_others(12, 11 * MS, 11 * MS, false, &title);
+    assert_string_equal(title, "threads were ready and had no processor");
+    /* the thread never ran: all idle time until the launch, but no more than it was ready */
+    assert_int_equal(lost_to_others(12, 10 * MS, 10 * MS, true, NULL), 120 * MS);
+    assert_int_equal(lost_to_others(0, 0, 0, true, NULL), 0);
+}
+
 /* A step for each letter, whose shape it is: an operator runs twice in it, and for a capital the
    first time takes 20 ms. */
 static const struct rp_report_finding *find_shapes(struct found *f, const char *steps)
@@ -702,6 +776,7 @@ int test_findings(void)
         cmocka_unit_test(small_collectives_have_edges),
         cmocka_unit_test(attention_is_a_softmax_between_products),
         cmocka_unit_test(weights_are_read_for_few_rows),
+        cmocka_unit_test(ready_threads_without_a_processor),
     };
 
     return cmocka_run_group_tests_name("findings", tests, NULL, NULL);

@@ -146,6 +146,66 @@ static void another_thread_may_hold_the_driver(void **state)
     check(&s, RP_STALL_UNKNOWN, RP_ABSENT_I64);
 }
 
+/* What the kernel counted of the thread in a tenth of a second. */
+static struct row ready_row(int64_t ts, int64_t over, int64_t ready)
+{
+    return (struct row){'C',
+                        NULL,
+                        "waited for a processor",
+                        1,
+                        1,
+                        ts,
+                        .key = "over_ns",
+                        .value = over,
+                        .key2 = "ready_ns",
+                        .value2 = ready};
+}
+
+static void a_thread_may_have_no_processor(void **state)
+{
+    struct scene s = stalled("cpu_op", "aten::mm", 30 * MS, 8 * MS);
+
+    UNUSED_STATE(state);
+    add(&s, ready_row(0, 100 * MS, 3900 * US));
+    check(&s, RP_STALL_UNKNOWN, RP_ABSENT_I64); /* less than half of it */
+    s.rows[s.n - 1].value2 = 4100 * US;
+    check(&s, RP_STALL_NO_PROCESSOR, RP_ABSENT_I64);
+    s.rows[s.n - 1].ts = 36 * MS; /* two of its eight */
+    check(&s, RP_STALL_UNKNOWN, RP_ABSENT_I64);
+    s.rows[s.n - 1].ts = 0;
+    s.rows[s.n - 1].tid = 2; /* another thread */
+    check(&s, RP_STALL_UNKNOWN, RP_ABSENT_I64);
+    /* what it may be less surely than the name of the call, unless the rest has no room for it */
+    s = stalled("cuda_runtime", "cudaMalloc", 30 * MS, 8 * MS);
+    add(&s, ready_row(0, 100 * MS, 8 * MS));
+    check(&s, RP_STALL_ALLOCATION, RP_ABSENT_I64);
+    s.rows[s.n - 1].value2 = 97 * MS;
+    check(&s, RP_STALL_NO_PROCESSOR, RP_ABSENT_I64);
+}
+
+/* Of two long calls in the time that was counted, the longer one has it. */
+static void no_time_without_a_processor_counts_twice(void **state)
+{
+    struct scene s = stalled("cpu_op", "aten::mm", 30 * MS, 8 * MS);
+    struct rp_trace *t;
+    struct rp_result *result;
+    const struct rp_stalls_root *root;
+
+    UNUSED_STATE(state);
+    add(&s, (struct row){'X', "cpu_op", "aten::mm", 1, 1, 50 * MS, 9 * MS});
+    add(&s, ready_row(0, 100 * MS, 10 * MS));
+    t = trace_of(s.rows, s.n);
+    result = ASK_TRACES(stalls, &t, 1, {"by", "name"});
+    root = result->root;
+    rp_trace_free(t);
+    assert_int_equal(root->stall_count, 2);
+    assert_int_equal(root->stalls[0].ready_ns, 9 * MS);
+    assert_string_equal(root->stalls[0].cause, "no_processor");
+    assert_int_equal(root->stalls[1].ready_ns, 1 * MS);
+    assert_string_equal(root->stalls[1].cause, "unknown");
+    rp_result_free(result);
+}
+
 static void waits_are_no_stalls(void **state)
 {
     struct scene s = stalled("cuda_runtime", "cudaStreamSynchronize", 30 * MS, 8 * MS);
@@ -251,6 +311,8 @@ int test_stalls(void)
         cmocka_unit_test(larger_inputs_take_longer),
         cmocka_unit_test(the_first_call_loads_things),
         cmocka_unit_test(another_thread_may_hold_the_driver),
+        cmocka_unit_test(a_thread_may_have_no_processor),
+        cmocka_unit_test(no_time_without_a_processor_counts_twice),
         cmocka_unit_test(waits_are_no_stalls),
         cmocka_unit_test(ranks_may_stall_together),
         cmocka_unit_test(a_full_queue_holds_launches),
