@@ -39,7 +39,9 @@ struct rp_option {
 enum {
     RP_OPT_REPEAT = 1, /* may be given several times */
     RP_OPT_GUARD = 2,  /* a limit that protects the machine: clients of a server cannot lift it */
-    RP_OPT_LESS = 4    /* a flag that leaves something out: a digest made without it has all */
+    RP_OPT_LESS = 4,   /* a flag that leaves something out: a digest made without it has all */
+    RP_OPT_WORDS = 8   /* on the command line its values are words or those of another option, and
+                        * it has no dashes; such options come first in a table */
 };
 
 #define RP_OPTION_END                             \

@@ -47,6 +47,9 @@ size_t cli_words_max(const struct cli_command *command); /* none, one, or any nu
 const char *cli_setting(const struct rp_setting *settings, size_t n, const char *name);
 bool cli_flag(const struct rp_setting *settings, size_t n, const char *name);
 
+/* Returns the option whose values may be the first word, or NULL. */
+const struct rp_option *cli_action(const struct cli_command *command);
+
 /* Returns the first common option, from this one on, that the command does not replace by an option
    of its own with that name; the end of the list if there is none. */
 const struct rp_option *cli_common_from(const struct cli_command *command,

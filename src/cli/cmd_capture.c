@@ -45,8 +45,8 @@ static bool find_plugin(char *out, size_t cap, struct rp_err *err)
     if (!*out && !err->text[0])
         snprintf(
             err->text, sizeof err->text,
-            "no PJRT plugin was found: name one with --plugin, or install one ('reprise replay "
-            "engines --install' for the CPU, \"pip install 'jax[cuda13]'\" for NVIDIA GPUs)");
+            "no PJRT plugin was found: name one with --engine pjrt:FILE, or install one ('reprise "
+            "replay engines --install' for the CPU, \"pip install 'jax[cuda13]'\" for NVIDIA GPUs)");
     return *out != '\0';
 }
 
@@ -74,18 +74,19 @@ static bool set_environment(const struct cli_call *call, const char *library, co
         const char *option, *key;
     } numbers[] = {
         {"first", "first"}, {"every", "every"}, {"slower", "slower"}, {"bytes", "bytes"}};
-    const char *given = capture_setting(call, "plugin"), *module = capture_setting(call, "module");
+    const char *given = capture_setting(call, "engine"), *module = capture_setting(call, "module");
     char plugin[PATH_MAX], select[1024] = "", names[PATH_MAX + 128];
     size_t n = 0;
+    bool named = false;
 
-    if (given) {
-        snprintf(plugin, sizeof plugin, "%s", given);
-    } else if (!take_users_plugin(library, plugin, sizeof plugin)) {
-        if (!find_plugin(plugin, sizeof plugin, err))
-            return false;
-        given = plugin;
+    if (given && !strncmp(given, "pjrt:", 5)) {
+        snprintf(plugin, sizeof plugin, "%s", given + 5);
+    } else if (take_users_plugin(library, plugin, sizeof plugin)) {
+        named = true;
+    } else if (!find_plugin(plugin, sizeof plugin, err)) {
+        return false;
     }
-    if (given) {
+    if (!named) {
         snprintf(names, sizeof names, "reprise:%s", library);
         setenv("PJRT_NAMES_AND_LIBRARY_PATHS", names, 1);
         setenv("JAX_PLATFORMS", "reprise", 1);
@@ -139,6 +140,12 @@ int cli_capture(const struct cli_call *call)
     char library[PATH_MAX + 64];
     size_t before, skipped_before, made, skipped;
 
+    const char *engine = capture_setting(call, "engine");
+    if (engine && strcmp(engine, "auto") != 0 && strncmp(engine, "pjrt:", 5) != 0) {
+        snprintf(err.text, sizeof err.text,
+                 "'replay capture' runs plugins: '--engine pjrt:FILE', not '%.500s'", engine);
+        return cli_usage("replay", &err);
+    }
     if (!call->nwords) {
         snprintf(err.text, sizeof err.text,
                  "'replay capture' needs a program: reprise replay capture -- PROGRAM");

@@ -39,14 +39,11 @@ static void put_quoted(const char *text)
     }
 }
 
-/* Returns the values of the option "action", any of which may be the first word; or NULL. */
 static const char *action_words(const struct cli_command *command)
 {
-    const struct rp_option *option = command->options;
+    const struct rp_option *action = cli_action(command);
 
-    while (option->name && strcmp(option->name, "action") != 0)
-        option++;
-    return option->name ? option->value : NULL;
+    return action ? action->value : NULL;
 }
 
 static bool is_record(const struct cli_command *command)

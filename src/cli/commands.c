@@ -63,6 +63,21 @@ static bool takes_program(const struct rp_question *q)
     return false;
 }
 
+static const struct rp_option *after_words(const struct rp_option *option)
+{
+    while (option->flags & RP_OPT_WORDS)
+        option++;
+    return option;
+}
+
+const struct rp_option *cli_action(const struct cli_command *command)
+{
+    const struct rp_option *first =
+        command->question ? rp_question_option(command->question, 0) : NULL;
+
+    return first && !strcmp(first->name, "action") ? first : NULL;
+}
+
 struct cli_command cli_command_at(size_t i)
 {
     size_t n;
@@ -81,7 +96,7 @@ struct cli_command cli_command_at(size_t i)
                                          : q->accepts & RP_ACCEPTS_SOURCES ? "[SOURCE...]"
                                          : q->accepts                      ? "FILE..."
                                                                            : "",
-                                .options = q->options,
+                                .options = after_words(q->options),
                                 .common = q->accepts & RP_ACCEPTS_TRACES ? cli_trace_options
                                           : q->accepts & ~(unsigned)RP_ACCEPTS_SOURCES
                                               ? cli_file_options

@@ -118,21 +118,20 @@ static enum rp_code parse_short(struct parser *p, const char *word)
     return RP_OK;
 }
 
-/* The first word of a command with an option "action" may be one of its values. A second such word
-   is a file: 'dump breaks run' reads the folder "run". */
-static bool is_action(const struct cli_call *call, const char *word, const struct rp_option **out)
+/* The first word of a command with actions may be one of them. A second such word is a file:
+   'dump breaks run' reads the folder "run". */
+static bool is_action(const struct cli_call *call, const char *word)
 {
-    bool open = !call->nwords && !cli_setting(call->settings, call->nsettings, "action");
+    const struct rp_option *action = call->nwords ? NULL : cli_action(call->command);
 
-    *out = open ? find_long(call->command->options, "action", 6) : NULL;
-    return *out && rp_option_check(*out, word, NULL) == RP_OK;
+    return action && !cli_setting(call->settings, call->nsettings, "action") &&
+           rp_option_check(action, word, NULL) == RP_OK;
 }
 
 enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
                        struct cli_call *out, struct rp_err *err)
 {
     struct parser p = {argc, 0, argv, out, err};
-    const struct rp_option *action;
     bool only_words = false;
     size_t room = (size_t)argc * 8 + 1; /* one word may contain several letters */
 
@@ -148,7 +147,7 @@ enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
         const char *word = argv[p.at];
         enum rp_code code = RP_OK;
 
-        if (!only_words && word[0] != '-' && is_action(out, word, &action)) {
+        if (!only_words && word[0] != '-' && is_action(out, word)) {
             out->settings[out->nsettings++] = (struct rp_setting){"action", word};
         } else if (only_words || word[0] != '-' || !word[1]) {
             out->words[out->nwords++] = word;

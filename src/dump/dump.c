@@ -149,9 +149,10 @@ static enum rp_code dump_run(struct rp_ctx *ctx, const struct rp_dataset *datase
 
 static const struct rp_option options[] = {
     {"action", 0, RP_OPT_CHOICE, RP_DUMP_WORD_LIST, NULL,
-     "what to show or do; may also be given as the first word (ls, where only files are given)", 0},
-    {"source", 0, RP_OPT_TEXT, "SOURCE", NULL,
-     "file, folder or name; the same as an argument without a dash", RP_OPT_REPEAT},
+     "what to show or do (ls, where only files are given)", RP_OPT_WORDS},
+    {"source", 0, RP_OPT_TEXT, "SOURCE", NULL, "file, folder or name",
+     RP_OPT_REPEAT | RP_OPT_WORDS},
+    {"into", 0, RP_OPT_PATH, "DIR", "dump", "with 'run': folder of the dumps", RP_OPT_WORDS},
     {"module", 'm', RP_OPT_TEXT, "NAME", NULL,
      "only modules with this number, name or part of a name; with 'run' a regular expression", 0},
     {"pass", 0, RP_OPT_TEXT, "NAME", NULL,
@@ -171,7 +172,6 @@ static const struct rp_option options[] = {
      "with 'flags': also flags that have nothing to do with dumps", 0},
     {"preset", 0, RP_OPT_CHOICE, "quick|passes|fusion|memory|replay", "quick",
      "with 'run': what to write down", 0},
-    {"into", 0, RP_OPT_PATH, "DIR", "dump", "with 'run': folder of the dumps; -o is the same", 0},
     {"log-level", 0, RP_OPT_INT, "0..9", NULL,
      "with 'run': verbose messages of TensorFlow and XLA up to this level", 0},
     {"max-bytes", 0, RP_OPT_BYTES, "SIZE", "4GiB",

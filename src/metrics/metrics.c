@@ -269,12 +269,11 @@ static enum rp_code fill_lines(struct metrics_ctx *ctx, struct rp_err *err)
 {
     struct metrics_root *root = ctx->root;
     struct rp_out *out;
-    const char *at;
     size_t n, i, lines = 0;
 
     RP_TRY(rp_out_open_memory(&out, err));
     rp_metric_write_report(&ctx->all, out);
-    at = rp_arena_text(ctx->arena, rp_out_borrow_memory(out, &n));
+    const char *at = rp_arena_text(ctx->arena, rp_out_borrow_memory(out, &n));
     for (i = 0; at[i]; i++)
         lines += at[i] == '\n';
     root->lines = RP_ARENA_NEW(ctx->arena, const char *, lines + 1);
@@ -307,8 +306,6 @@ static enum rp_code write_exposition(struct metrics_ctx *ctx, const char *option
 static void compare_metric(struct metrics_ctx *ctx, const struct rp_metric *a,
                            const struct rp_metric *b, struct change_row *row)
 {
-    double x, y;
-
     *row = (struct change_row){.name = rp_arena_text(ctx->arena, (a ? a : b)->name),
                                .kind = kinds[(a ? a : b)->unit],
                                .base_count = a ? (int64_t)a->count : 0,
@@ -319,8 +316,8 @@ static void compare_metric(struct metrics_ctx *ctx, const struct rp_metric *a,
                                .other_median = b ? rp_metric_percentile(b, 50) : NAN,
                                .change_ratio = NAN,
                                .verdict = a ? "gone" : "new"};
-    x = isnan(row->base_median) ? row->base_mean : row->base_median;
-    y = isnan(row->other_median) ? row->other_mean : row->other_median;
+    double x = isnan(row->base_median) ? row->base_mean : row->base_median;
+    double y = isnan(row->other_median) ? row->other_mean : row->other_median;
     if (a)
         row->base_text = value_text(ctx, x, a->unit);
     if (b)
@@ -442,19 +439,14 @@ static bool is_one_job(const struct metrics_ctx *ctx)
 
 static enum rp_code compare_words(struct metrics_ctx *ctx, size_t first_n, struct rp_err *err)
 {
-    struct rp_metric_set a = {0}, b = {0};
-    enum rp_code code;
+    RP_SCOPED(rp_metric_set_release) struct rp_metric_set a = {0}, b = {0};
 
     rp_arena_init(&a.arena);
     rp_arena_init(&b.arena);
-    code = merge_sets(ctx, 0, first_n, &a, err);
-    if (code == RP_OK)
-        code = merge_sets(ctx, first_n, ctx->sets.n, &b, err);
-    if (code == RP_OK)
-        compare_sets(ctx, &a, &b);
-    rp_metric_set_release(&a);
-    rp_metric_set_release(&b);
-    return code == RP_OK ? rp_arena_check(ctx->arena, "comparing metrics", err) : code;
+    RP_TRY(merge_sets(ctx, 0, first_n, &a, err));
+    RP_TRY(merge_sets(ctx, first_n, ctx->sets.n, &b, err));
+    compare_sets(ctx, &a, &b);
+    return rp_arena_check(ctx->arena, "comparing metrics", err);
 }
 
 static enum rp_code answer_merged(struct metrics_ctx *ctx, bool found, struct rp_err *err)
@@ -519,7 +511,6 @@ static enum rp_code metrics_run(struct rp_ctx *rp, const struct rp_dataset *data
                                 struct rp_err *err)
 {
     struct metrics_ctx ctx = {.arena = &result->arena, .root = result->root, .settings = settings};
-    enum rp_code code;
 
     (void)rp;
     (void)dataset;
@@ -531,7 +522,7 @@ static enum rp_code metrics_run(struct rp_ctx *rp, const struct rp_dataset *data
                           "'serve' is for the command line; a program calls "
                           "rp_metrics_call_serve of <reprise/metrics_calls.h>");
     rp_arena_init(&ctx.all.arena);
-    code = answer_metrics(&ctx, err);
+    enum rp_code code = answer_metrics(&ctx, err);
     rp_metric_sets_release(&ctx.sets);
     rp_vec_release(&ctx.paths);
     rp_metric_set_release(&ctx.all);
@@ -539,8 +530,8 @@ static enum rp_code metrics_run(struct rp_ctx *rp, const struct rp_dataset *data
 }
 
 static const struct rp_option options[] = {
-    {"source", 0, RP_OPT_TEXT, "SOURCE", NULL,
-     "process, file or folder; the same as an argument without a dash", RP_OPT_REPEAT},
+    {"source", 0, RP_OPT_TEXT, "SOURCE", NULL, "process, file or folder",
+     RP_OPT_REPEAT | RP_OPT_WORDS},
     {"merge", 0, RP_OPT_FLAG, NULL, NULL, "add up two sources instead of comparing them", 0},
     {"form", 0, RP_OPT_CHOICE, "table|torch_xla", "table",
      "how they are printed: as other answers, or in the form of torch_xla's reports", 0},

@@ -303,21 +303,20 @@ static enum rp_code add_errors(struct model_ctx *c, const struct outcomes *o, co
 static enum rp_code leave_out(struct model_ctx *c, bool calibrated, const uint8_t *left_out,
                               struct outcomes *o, struct rp_err *err)
 {
-    struct rp_learned model;
+    RP_SCOPED(rp_learned_release) struct rp_learned model = {0};
     struct rp_learned_time t;
-    enum rp_code code = rp_learn(&model, &c->samples, left_out, calibrated, err);
 
-    for (size_t i = 0; code == RP_OK && i < c->samples.rows.n; i++) {
+    RP_TRY(rp_learn(&model, &c->samples, left_out, calibrated, err));
+    for (size_t i = 0; i < c->samples.rows.n; i++) {
         const struct rp_sample *s = &c->samples.rows.at[i];
 
         if (left_out[i] && rp_learned_predict(&model, s, &t))
-            code = rp_vec_push(&o->list,
+            RP_TRY(rp_vec_push(&o->list,
                                ((struct outcome){(uint32_t)i, log(s->ns / t.ns),
                                                  s->ns >= t.low_ns && s->ns <= t.high_ns}),
-                               err);
+                               err));
     }
-    rp_learned_release(&model);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code test_shapes(struct model_ctx *c, uint8_t *left_out, struct rp_err *err)
@@ -379,13 +378,12 @@ static enum rp_code test_devices(struct model_ctx *c, uint8_t *left_out, struct 
     }
     for (i = 0; i < n; i++) {
         struct outcomes o = {0};
-        enum rp_code code;
 
         if (i && !strcmp(rows[i].device, rows[i - 1].device))
             continue;
         for (k = 0; k < n; k++)
             left_out[k] = !strcmp(rows[k].device, rows[i].device);
-        code = leave_out(c, false, left_out, &o, err);
+        enum rp_code code = leave_out(c, false, left_out, &o, err);
         if (code == RP_OK)
             code = add_errors(c, &o, rp_arena_text(c->arena, rows[i].device), err);
         rp_vec_release(&o.list);
@@ -430,16 +428,14 @@ static enum rp_code test_model(struct model_ctx *c, struct rp_err *err)
 static enum rp_code run_test(struct model_ctx *c, struct rp_err *err)
 {
     struct outcomes formats = {0};
-    uint8_t *left_out;
-    enum rp_code code;
 
     RP_TRY(read_sources(c, err));
     if (rp_settings_text(c->settings, "model"))
         return test_model(c, err);
     c->root->rows = (int64_t)c->samples.rows.n;
-    left_out = calloc(c->samples.rows.n + 1, 1);
+    uint8_t *left_out = calloc(c->samples.rows.n + 1, 1);
     RP_TRY(rp_err_need(left_out, err, "testing a cost model"));
-    code = test_shapes(c, left_out, err);
+    enum rp_code code = test_shapes(c, left_out, err);
     for (uint8_t type = 1; code == RP_OK && type < RP_NUMBERS; type++)
         code = test_format(c, type, left_out, &formats, err);
     if (code == RP_OK)
@@ -633,10 +629,9 @@ static enum rp_code model_run(struct rp_ctx *ctx, const struct rp_dataset *datas
 {
     struct model_ctx c = {
         .rp = ctx, .settings = settings, .arena = &result->arena, .root = result->root};
-    enum rp_code code;
 
     (void)dataset;
-    code = answer_model(&c, err);
+    enum rp_code code = answer_model(&c, err);
     if (code == RP_OK)
         code = hand_over(&c, err);
     rp_learned_release(&c.model);
@@ -647,9 +642,8 @@ static enum rp_code model_run(struct rp_ctx *ctx, const struct rp_dataset *datas
 }
 
 static const struct rp_option options[] = {
-    {"source", 0, RP_OPT_TEXT, "WORD", NULL,
-     "train, test or predict, then what it is about; the same as arguments without a dash",
-     RP_OPT_REPEAT},
+    {"source", 0, RP_OPT_TEXT, "WORD", NULL, "train, test or predict, then what it is about",
+     RP_OPT_REPEAT | RP_OPT_WORDS},
     {"output", 'o', RP_OPT_PATH, "FILE", NULL, "train: where the model is written", 0},
     {"model", 'm', RP_OPT_PATH, "FILE", NULL,
      "predict, test: the model to use instead of the built-in one or of one made for the test", 0},

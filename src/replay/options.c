@@ -23,7 +23,7 @@ enum rp_code rp_replay_choose(const struct rp_session *s, const struct rp_settin
     const char *plugin = rp_settings_text(settings, "plugin");
 
     if (plugin) {
-        root->choice = "requested with --plugin";
+        root->choice = "requested as plugin";
         root->engine = rp_arena_printf(s->arena, "pjrt:%s", plugin);
         run->engine = &rp_engine_pjrt;
         run->where = plugin;

@@ -63,23 +63,20 @@ static enum rp_code put_times(const struct rp_session_run *run, struct rp_arena 
 static enum rp_code save_outputs(const struct rp_session_run *run, const char *path,
                                  struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     struct rp_array *list = RP_ARENA_NEW(&arena, struct rp_array, run->noutputs + 1);
     size_t each = run->exe->noutputs;
-    enum rp_code code = rp_err_need(list, err, "saving outputs");
 
-    for (size_t i = 0; code == RP_OK && i < run->noutputs; i++) {
+    RP_TRY(rp_err_need(list, err, "saving outputs"));
+    for (size_t i = 0; i < run->noutputs; i++) {
         list[i].value = run->outputs[i];
         list[i].name = run->exe->partitions > 1
                            ? rp_arena_printf(&arena, "p%zu_out%zu", i / each, i % each)
                            : rp_arena_printf(&arena, "out%zu", i);
         if (!list[i].name)
-            code = rp_err_nomem(err, "saving outputs");
+            return rp_err_nomem(err, "saving outputs");
     }
-    if (code == RP_OK)
-        code = rp_arrays_write(path, list, run->noutputs, err);
-    rp_arena_release(&arena);
-    return code;
+    return rp_arrays_write(path, list, run->noutputs, err);
 }
 
 static enum rp_code replay_report(const struct rp_session *s, const struct rp_settings *settings,
@@ -154,48 +151,6 @@ static enum rp_code replay_execute(struct rp_session *s, const struct rp_setting
     return code;
 }
 
-/* Plants the wrong operation that --fault names; what is made lives until the run is over. */
-static enum rp_code plant_fault(struct rp_session *s, const char *name, struct rp_program **planted,
-                                struct rp_proto_writer *module, struct rp_err *err)
-{
-    struct rp_bytes bytes;
-    bool found;
-
-    if (!s->program.program)
-        return rp_err_set(err, RP_UNSUPPORTED, "'%s': --fault takes HLO programs", s->file);
-    RP_TRY(rp_program_plant(s->program.program, name, planted, &found, err));
-    if (!found)
-        return rp_err_set(err, RP_USAGE, "'%s' has no operation '%s'", s->file, name);
-    RP_TRY(rp_hlo_module_write(*planted, module, err));
-    RP_TRY(rp_proto_written(module, &bytes, err));
-    s->program.program = *planted;
-    s->program.module = bytes.at;
-    s->program.nmodule = bytes.n;
-    return RP_OK;
-}
-
-static enum rp_code replay_faulty(struct rp_session *s, const struct rp_settings *settings,
-                                  struct rp_session_run *run, struct rp_result *result,
-                                  struct rp_err *err)
-{
-    struct rp_engine_program good = s->program;
-    struct rp_program *planted = NULL;
-    struct rp_proto_writer module = {0};
-    enum rp_code code = plant_fault(s, rp_settings_text(settings, "fault"), &planted, &module, err);
-
-    if (code == RP_OK)
-        code = rp_session_execute(s, run, err);
-    s->program = good; /* the reference is the correct program */
-    if (code == RP_OK)
-        code = replay_report(s, settings, run, result, err);
-    if (run->exe) /* borrows the program */
-        run->exe->engine->release(run->exe);
-    run->exe = NULL;
-    rp_proto_writer_release(&module);
-    rp_program_free(planted);
-    return code;
-}
-
 static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
                                    const struct rp_settings *settings, struct rp_result *result,
                                    struct rp_err *err)
@@ -231,8 +186,7 @@ static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
     if (code == RP_OK && rp_replay_is_surgery(rp_settings_text(settings, "action")))
         code = rp_replay_surgery(s, settings, &run, result, err);
     else if (code == RP_OK)
-        code = rp_settings_has(settings, "fault") ? replay_faulty(s, settings, &run, result, err)
-                                                  : replay_execute(s, settings, &run, result, err);
+        code = replay_execute(s, settings, &run, result, err);
     rp_session_run_release(&run);
     rp_proto_writer_release(&compile_options);
     return code;
@@ -245,7 +199,7 @@ static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *datase
 {
     const char *program = rp_settings_text(settings, "program");
     const char *data = rp_settings_text(settings, "data");
-    struct rp_session s = {.arena = &result->arena};
+    RP_SCOPED(rp_session_release) struct rp_session s = {.arena = &result->arena};
     struct rp_replay *root = result->root;
 
     if (!program || !data || dataset)
@@ -254,11 +208,9 @@ static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *datase
     s.file = root->program = rp_arena_strdup(&result->arena, program);
     root->format = "blade";
     s.program = (struct rp_engine_program){.name = root->program, .format = root->format};
-    enum rp_code code = rp_replay_open_blade(&s, program, data, err);
-    if (code == RP_OK)
-        code = replay_session(ctx, &s, settings, result, err);
-    rp_session_release(&s);
-    return code;
+
+    RP_TRY(rp_replay_open_blade(&s, program, data, err));
+    return replay_session(ctx, &s, settings, result, err);
 }
 
 /* Runs source `at` of the dataset, alone or as the program of a bundle; `other` is the program to
@@ -345,11 +297,8 @@ static enum rp_code check_options(const char *action, const struct rp_settings *
         if (rp_settings_has(settings, only[i].option) && strcmp(action, only[i].action) != 0)
             return rp_err_set(err, RP_USAGE, "--%s is for 'replay %s'", only[i].option,
                               only[i].action);
-    if (rp_settings_has(settings, "fault") && strcmp(action, "run") != 0 &&
-        strcmp(action, "isolate") != 0 && strcmp(action, "bisect") != 0)
-        return rp_err_set(err, RP_USAGE, "--fault is for a run, 'isolate' and 'bisect'");
     if (rp_settings_has(settings, "plugin") && strcmp(engine, "auto") != 0)
-        return rp_err_set(err, RP_USAGE, "--plugin and --engine exclude each other");
+        return rp_err_set(err, RP_USAGE, "'plugin' and 'engine' exclude each other");
     return RP_OK;
 }
 
@@ -717,7 +666,8 @@ static const struct rp_type *type_of_action(const char *action)
 static const struct rp_option options[] = {
     {"action", 0, RP_OPT_CHOICE,
      "run|capture|import|isolate|bisect|extract|flatten|pack|unpack|info|engines", "run",
-     "what to do; may also be given as the first word", 0},
+     "what to do", RP_OPT_WORDS},
+    {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin: the engine pjrt:FILE", RP_OPT_WORDS},
     {"engine", 'e', RP_OPT_TEXT, "NAME", "auto",
      "the engine to run it; 'replay engines' lists them", 0},
     {"program", 'p', RP_OPT_PATH, "FILE", NULL, "the .input file of a BladeDISC pair", 0},
@@ -759,8 +709,6 @@ static const struct rp_option options[] = {
     {"module", 0, RP_OPT_TEXT, "NAME", NULL,
      "with 'capture': only modules of that name, such as 'jit_step'; * and ? match", 0},
     {"bytes", 0, RP_OPT_BYTES, "SIZE", "4GiB", "with 'capture': keep at most this much data", 0},
-    {"fault", 0, RP_OPT_TEXT, "NAME", NULL,
-     "make this operation wrong on the tested engine, to try 'isolate' and 'bisect'", 0},
     {"redact", 0, RP_OPT_FLAG, NULL, NULL,
      "with 'pack': omit the values of inputs, outputs and large constants", 0},
     {"rank", 0, RP_OPT_INT, "N", NULL, "with 'pack': the rank it was captured on", 0},
@@ -777,7 +725,6 @@ static const struct rp_option options[] = {
     {"wait-attach", 0, RP_OPT_FLAG, NULL, NULL,
      "print the process id and wait for a debugger or profiler", 0},
     {"partitions", 0, RP_OPT_INT, "0..4096", "0", "number of partitions; 0: as in the program", 0},
-    {"plugin", 0, RP_OPT_PATH, "FILE", NULL, "a PJRT plugin; same as --engine pjrt:FILE", 0},
     {"plugin-option", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,
      "option for the plugin's client, such as memory_fraction=0.5", RP_OPT_REPEAT},
     {"xla-flag", 0, RP_OPT_TEXT, "NAME=VALUE", NULL,

@@ -568,22 +568,21 @@ static void list_outcomes(struct rp_arena *arena, struct try_root *root,
 static enum rp_code show_outcomes(bool forget, struct rp_arena *arena, struct try_root *root,
                                   struct rp_err *err)
 {
-    struct rp_outcomes all = {0};
-    enum rp_code code = forget ? rp_outcomes_forget(err) : rp_outcomes_read(&all, err);
+    RP_SCOPED(rp_outcomes_release) struct rp_outcomes all = {0};
     char path[PATH_MAX];
 
     root->step_ns = RP_ABSENT_I64;
+
     root->speedup_ratio = NAN;
+    RP_TRY(forget ? rp_outcomes_forget(err) : rp_outcomes_read(&all, err));
     if (rp_outcomes_path(path, sizeof path))
         root->outcomes_file = rp_arena_text(arena, path);
-    if (code == RP_OK)
-        list_outcomes(arena, root, &all);
+    list_outcomes(arena, root, &all);
     root->summary = forget ? "no outcomes are kept any more"
                     : !all.list.n
                         ? "no outcomes are kept: 'reprise try --learn -- PROGRAM' keeps them"
                         : rp_arena_textf(arena, "%zu outcomes are kept in %s", all.list.n, path);
-    rp_outcomes_release(&all);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code learn(const struct rp_try_session *s, struct rp_arena *arena,
@@ -831,7 +830,6 @@ static enum rp_code try_run(struct rp_ctx *ctx, const struct rp_dataset *dataset
     static const char *const of_against[] = {"want", "prepare", "whole", "markdown"};
     bool forget = rp_settings_flag(settings, "forget");
     struct rp_try_session *s;
-    enum rp_code code;
 
     (void)dataset;
     if (forget || rp_settings_flag(settings, "outcomes")) {
@@ -844,7 +842,7 @@ static enum rp_code try_run(struct rp_ctx *ctx, const struct rp_dataset *dataset
     s = calloc(1, sizeof *s);
     if (!s)
         return rp_err_nomem(err, "trying changes");
-    code = session_settings(s, ctx, settings, &result->arena, err);
+    enum rp_code code = session_settings(s, ctx, settings, &result->arena, err);
     if (code == RP_OK && is_against(settings)) {
         code = against_run(s, settings, &result->arena, result, err);
     } else if (code == RP_OK) {
@@ -858,8 +856,8 @@ static enum rp_code try_run(struct rp_ctx *ctx, const struct rp_dataset *dataset
 }
 
 static const struct rp_option try_options[] = {
-    {"command", 0, RP_OPT_TEXT, "WORD", NULL, "the program and its arguments, as after '--'",
-     RP_OPT_REPEAT},
+    {"command", 0, RP_OPT_TEXT, "WORD", NULL, "the program and its arguments",
+     RP_OPT_REPEAT | RP_OPT_WORDS},
     {"time", 't', RP_OPT_DURATION, "TIME", "5m", "time limit for everything", 0},
     {"only", 0, RP_OPT_TEXT, "LIST", NULL,
      "comma-separated changes to try: fused,compile,workers=8 (all that fit)", 0},

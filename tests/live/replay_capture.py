@@ -87,7 +87,7 @@ def main():
     direct = {"PJRT_NAMES_AND_LIBRARY_PATHS": "direct:" + plugin, "JAX_PLATFORMS": "direct"}
     plain = run(*job, 20, env=direct)
     check(plain.returncode == 0, "JAX on the plugin alone", plain.stderr)
-    r = run(reprise, "replay", "capture", "--plugin", plugin, "--module", "jit_train_step", "--first", "2", "--every", "10", "--save",
+    r = run(reprise, "replay", "capture", "--engine", f"pjrt:{plugin}", "--module", "jit_train_step", "--first", "2", "--every", "10", "--save",
             tmp / "c", "--", *job, 20)
     check(r.returncode == 0 and "3 executions captured" in r.stderr, "captured: the first two and the eleventh", r.stderr)
     check(words(r.stdout, "loss") == words(plain.stdout, "loss"), "the same loss, to the last bit")
@@ -103,7 +103,7 @@ def main():
     check(d["ok"] and d["isolated"] > 50, f"isolate on XLA blames nothing in {d.get('isolated')} operations", d["divergences"])
 
     (tmp / "devices.py").write_text(DEVICES)
-    r = run(reprise, "replay", "capture", "--plugin", plugin, "--save", tmp / "d", "--", sys.executable, tmp / "devices.py",
+    r = run(reprise, "replay", "capture", "--engine", f"pjrt:{plugin}", "--save", tmp / "d", "--", sys.executable, tmp / "devices.py",
             env={"XLA_FLAGS": "--xla_force_host_platform_device_count=4"})
     rows = json.loads(run(reprise, "replay", "import", tmp / "d", "--save", tmp / "db", "--json").stdout)["imported"]
     check(r.returncode == 0 and len(rows) >= 3 and all(x["ok"] for x in rows), "four devices: auto, shard_map and pmap are imported", rows)
@@ -113,7 +113,7 @@ def main():
             ok = d.returncode == 0 and json.loads(d.stdout)["ok"] and json.loads(d.stdout)["checked"] == "the bundle"
             check(ok, f"four devices: {row['module']} is right on {engine}", d.stdout + d.stderr)
 
-    killed = subprocess.Popen([reprise, "replay", "capture", "--plugin", plugin, "--module", "jit_train_step", "--every", "1", "--save",
+    killed = subprocess.Popen([reprise, "replay", "capture", "--engine", f"pjrt:{plugin}", "--module", "jit_train_step", "--every", "1", "--save",
                                str(tmp / "k"), "--", *job, "100000"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                               start_new_session=True)
     for line in killed.stdout:
@@ -130,7 +130,7 @@ def main():
     times = {"alone": [], "behind": []}
     for turn in range(5):
         times["alone"].append(float(words(run(*job, 5, env=direct).stdout, "tiny")[0]))
-        r = run(reprise, "replay", "capture", "--plugin", plugin, "--first", "0", "--save", tmp / "n", "--", *job, 5)
+        r = run(reprise, "replay", "capture", "--engine", f"pjrt:{plugin}", "--first", "0", "--save", tmp / "n", "--", *job, 5)
         times["behind"].append(float(words(r.stdout, "tiny")[0]))
     alone, behind = (statistics.median(times[k]) * 1e6 for k in ("alone", "behind"))
     print(f"     an execution that is not selected: {alone:.2f} us alone, {behind:.2f} us behind the interposer ({behind - alone:+.2f})")
