@@ -315,7 +315,6 @@ static enum rp_code write_chakra(const struct rp_trace *trace, const char *path,
     struct chakra_writer c = {.t = trace, .arena = RP_ARENA_INIT, .err = err};
 
     (void)options;
-    rp_map_init(&c.item_of);
     rp_trace_categories_init(&c.categories, trace, NULL);
     RP_TRY(rp_trace_require(c.t, RP_NEED_ALL, c.err));
     RP_TRY(rp_work_init(&c.work, c.t, NULL, c.err));

@@ -420,8 +420,6 @@ enum rp_code rp_scrub_make(struct rp_scrub *scrub, const struct rp_loaded *loade
     enum rp_code code =
         c.known ? rp_emit_open_memory(&c.clean, err) : rp_err_nomem(err, "removing secrets");
 
-    rp_map_init(&c.done);
-    rp_map_init(&c.ids);
     rp_scrub_open(&c.file, loaded->dataset, loaded->index);
     if (code == RP_OK)
         code = copy_clean(&c, &loaded->dataset->limits, out, err);

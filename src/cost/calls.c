@@ -268,27 +268,21 @@ struct launch_finder {
 static enum rp_code link_neighbours(struct launch_finder *f, struct rp_err *err)
 {
     const struct rp_work *w = f->m->work;
-    RP_VEC(uint32_t) last = {0}; /* by stream */
-    enum rp_code code = rp_vec_reserve(&f->before, w->items.n + 1, err);
-    uint32_t i;
+    RP_VEC_LOCAL(uint32_t, last); /* by stream */
 
-    if (code == RP_OK)
-        code = rp_vec_reserve(&f->after, w->items.n + 1, err);
-    if (code == RP_OK)
-        code = rp_vec_nones(&last, w->streams.n, err);
-    if (code == RP_OK) {
-        for (i = 0; i < w->items.n; i++) {
-            uint32_t *previous = &last.at[w->items.at[i].stream];
+    RP_TRY(rp_vec_reserve(&f->before, w->items.n + 1, err));
+    RP_TRY(rp_vec_reserve(&f->after, w->items.n + 1, err));
+    RP_TRY(rp_vec_nones(&last, w->streams.n, err));
+    for (uint32_t i = 0; i < w->items.n; i++) {
+        uint32_t *previous = &last.at[w->items.at[i].stream];
 
-            f->before.at[i] = *previous;
-            f->after.at[i] = RP_NONE;
-            if (*previous != RP_NONE)
-                f->after.at[*previous] = i;
-            *previous = i;
-        }
+        f->before.at[i] = *previous;
+        f->after.at[i] = RP_NONE;
+        if (*previous != RP_NONE)
+            f->after.at[*previous] = i;
+        *previous = i;
     }
-    rp_vec_release(&last);
-    return code;
+    return RP_OK;
 }
 
 static uint64_t hash_neighbours(const struct launch_finder *f, uint32_t item)
@@ -339,9 +333,8 @@ static bool same_work(const struct call_maker *m, uint32_t a, uint32_t b)
 static enum rp_code map_launch(struct launch_finder *f, uint32_t item, struct rp_err *err)
 {
     uint32_t found;
-    int level;
 
-    for (level = 0; level < LEVELS; level++) {
+    for (int level = 0; level < LEVELS; level++) {
         uint64_t key = launch_key(f, item, level);
 
         if (!key)
@@ -356,9 +349,8 @@ static enum rp_code map_launch(struct launch_finder *f, uint32_t item, struct rp
 static enum rp_code map_launches(struct launch_finder *f, struct rp_err *err)
 {
     const struct call_maker *m = f->m;
-    uint32_t i;
 
-    for (i = 0; i < m->work->items.n; i++) {
+    for (uint32_t i = 0; i < m->work->items.n; i++) {
         const struct rp_cost_call *call = &m->out->calls.at[m->out->of_item.at[i]];
 
         if (call->op != RP_NONE && m->work->items.at[i].cls == RP_WORK_COMPUTE &&
@@ -373,7 +365,6 @@ static enum rp_code infer_call(struct launch_finder *f, struct rp_cost_call *cal
 {
     struct call_maker *m = f->m;
     uint32_t found = RP_MAP_NONE;
-    const struct rp_cost_call *like;
     struct rp_op_cost none = {0};
     int level;
 
@@ -386,7 +377,7 @@ static enum rp_code infer_call(struct launch_finder *f, struct rp_cost_call *cal
     }
     if (level == LEVELS)
         return RP_OK;
-    like = &m->out->calls.at[m->out->of_item.at[found]];
+    const struct rp_cost_call *like = &m->out->calls.at[m->out->of_item.at[found]];
     call->op = like->op;
     call->category = like->category;
     call->inferred = true;
@@ -404,21 +395,19 @@ static enum rp_code infer_calls(struct call_maker *m, struct rp_err *err)
 {
     struct launch_finder f = {.m = m};
     enum rp_code code = link_neighbours(&f, err);
-    int level;
-    size_t i;
 
-    for (level = 0; level < LEVELS; level++)
+    for (int level = 0; level < LEVELS; level++)
         rp_map_init(&f.items[level]);
     if (code == RP_OK)
         code = map_launches(&f, err);
-    for (i = 0; i < m->out->calls.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < m->out->calls.n && code == RP_OK; i++) {
         struct rp_cost_call *call = &m->out->calls.at[i];
         const struct rp_work_item *x = &m->work->items.at[call->item];
 
         if (call->op == RP_NONE && x->launch == RP_NONE && x->cls == RP_WORK_COMPUTE)
             code = infer_call(&f, call, err);
     }
-    for (level = 0; level < LEVELS; level++)
+    for (int level = 0; level < LEVELS; level++)
         rp_map_release(&f.items[level]);
     rp_vec_release(&f.before);
     rp_vec_release(&f.after);
@@ -427,8 +416,6 @@ static enum rp_code infer_calls(struct call_maker *m, struct rp_err *err)
 
 static enum rp_code make_calls(struct call_maker *m, struct rp_err *err)
 {
-    size_t i;
-
     RP_TRY(rp_arg_key_init(&m->bytes, m->t, "bytes", err));
     RP_TRY(rp_arg_key_init(&m->grid, m->t, "grid", err));
     RP_TRY(rp_arg_key_init(&m->hlo_module, m->t, "hlo_module", err));
@@ -437,9 +424,9 @@ static enum rp_code make_calls(struct call_maker *m, struct rp_err *err)
     RP_TRY(rp_arg_key_init(&m->block, m->t, "block", err));
     RP_TRY(rp_coll_reader_init(&m->collectives, m->t, err));
     RP_TRY(rp_vec_reserve(&m->out->of_item, m->work->items.n, err));
-    for (i = 0; i < m->work->items.n; i++)
+    for (size_t i = 0; i < m->work->items.n; i++)
         RP_TRY(place_item(m, (uint32_t)i, err));
-    for (i = 0; i < m->out->calls.n; i++)
+    for (size_t i = 0; i < m->out->calls.n; i++)
         RP_TRY(set_cost(m, &m->out->calls.at[i], err));
     return m->unlaunched ? infer_calls(m, err) : RP_OK;
 }
@@ -456,12 +443,9 @@ enum rp_code rp_cost_calls_init(struct rp_cost_calls *out, struct rp_op_costs *c
                            .user = user,
                            .last_span = RP_NONE,
                            .last_op = RP_NONE};
-    enum rp_code code;
 
     *out = (struct rp_cost_calls){0};
-    rp_map_init(&m.calls);
-    rp_map_init(&m.ways);
-    code = make_calls(&m, err);
+    enum rp_code code = make_calls(&m, err);
     rp_map_release(&m.calls);
     rp_map_release(&m.ways);
     rp_arg_key_release(&m.bytes);
@@ -541,20 +525,17 @@ static enum rp_code unmodelled(struct rp_op_costs *costs, struct rp_map *made, u
 enum rp_code rp_cost_calls_limit(struct rp_cost_calls *calls, struct rp_op_costs *costs,
                                  const struct rp_cost_peaks *peaks, struct rp_err *err)
 {
-    struct rp_map made;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map made = {0};
     size_t i;
 
-    rp_map_init(&made);
-    for (i = 0; i < calls->calls.n && code == RP_OK; i++) {
+    for (i = 0; i < calls->calls.n; i++) {
         struct rp_cost_call *call = &calls->calls.at[i];
         const struct rp_op_cost *cost = &costs->costs.at[call->cost];
 
         if (!call->on_link && rp_cost_is_known(cost) && is_impossible(call, cost, peaks))
-            code = unmodelled(costs, &made, &call->cost, err);
+            RP_TRY(unmodelled(costs, &made, &call->cost, err));
     }
-    rp_map_release(&made);
-    return code;
+    return RP_OK;
 }
 
 double rp_cost_least_s(const struct rp_cost_call *call, const struct rp_op_cost *cost,

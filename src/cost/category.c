@@ -54,9 +54,7 @@ static const uint8_t of_class[RP_NAME_COUNT] = {[RP_NAME_NONE] = RP_CATEGORY_OTH
 
 bool rp_category_by_name(const char *name, size_t len, enum rp_category *out)
 {
-    int i;
-
-    for (i = 0; i < RP_CATEGORIES; i++)
+    for (int i = 0; i < RP_CATEGORIES; i++)
         if (strlen(rp_category_names[i]) == len && !memcmp(rp_category_names[i], name, len)) {
             *out = (enum rp_category)i;
             return true;
@@ -118,13 +116,12 @@ void rp_name_pairs_init(struct rp_name_pairs *pairs, const char *name)
 bool rp_name_pairs_may_fit(const struct rp_name_pairs *pairs, const char *pattern)
 {
     size_t n = strlen(pattern);
-    unsigned h;
 
     while (n && pattern[n - 1] == '*')
         n--;
     if (n < 2 || pattern[n - 2] == '*')
         return true;
-    h = pair_hash(pattern[n - 2], pattern[n - 1]);
+    unsigned h = pair_hash(pattern[n - 2], pattern[n - 1]);
     return pairs->bits[h / 64] >> h % 64 & 1;
 }
 
@@ -132,10 +129,9 @@ static bool find_row(const struct rp_category_row *rows, size_t n, const char *n
                      enum rp_category *out)
 {
     struct rp_name_pairs pairs;
-    size_t i;
 
     rp_name_pairs_init(&pairs, name);
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (rp_name_pairs_may_fit(&pairs, rows[i].pattern) && rp_name_fits(rows[i].pattern, name)) {
             *out = (enum rp_category)rows[i].category;
             return true;
@@ -170,10 +166,9 @@ enum rp_category rp_category_row_of(const char *name, bool is_op)
 enum rp_name_class rp_name_class_of(const char *name)
 {
     struct rp_name_matcher m;
-    const struct rp_name_pattern *patterns;
     size_t n;
+    const struct rp_name_pattern *patterns = rp_name_patterns(&n);
 
-    patterns = rp_name_patterns(&n);
     rp_name_matcher_init(&m, patterns, n);
     return rp_name_classify(&m, name, strlen(name));
 }

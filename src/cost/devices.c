@@ -56,9 +56,7 @@ const struct rp_device_peaks *rp_devices(size_t *n)
 
 const struct rp_device_peaks *rp_device_by_name(const char *name)
 {
-    size_t i;
-
-    for (i = 0; name && i < NDEVICES; i++)
+    for (size_t i = 0; name && i < NDEVICES; i++)
         if (!strcasecmp(devices[i].name, name))
             return &devices[i];
     return NULL;
@@ -86,9 +84,7 @@ RP_FACT(SMALL_A100, "bytes", "between the 40 and the 80 GB of NVIDIA's A100");
 
 const struct rp_device_peaks *rp_device_recognise(const char *text, int64_t memory_bytes)
 {
-    size_t i;
-
-    for (i = 0; text && *text && i < NDEVICES; i++)
+    for (size_t i = 0; text && *text && i < NDEVICES; i++)
         if (fits_any(devices[i].patterns, text)) {
             if (!strcmp(devices[i].name, "A100") && memory_bytes > 0 && memory_bytes < SMALL_A100)
                 return rp_device_by_name("A100-40GB");

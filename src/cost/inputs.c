@@ -71,9 +71,7 @@ enum rp_number rp_number_of_type(const char *type, size_t len, float *size)
 
 enum rp_number rp_number_of_code(int64_t code, float *size)
 {
-    size_t i;
-
-    for (i = 0; i < NTYPES; i++)
+    for (size_t i = 0; i < NTYPES; i++)
         if (types[i].code == code) {
             *size = types[i].size;
             return (enum rp_number)types[i].number;
@@ -116,11 +114,10 @@ enum rp_number rp_number_of_kernel(const char *kernel, float *size)
         {"float", RP_NUMBER_FP32, 4}, /* if there is a double beside it, that is a parameter */
         {"double", RP_NUMBER_FP64, 8}};
     struct rp_name_pairs pairs;
-    size_t i;
 
     if (kernel)
         rp_name_pairs_init(&pairs, kernel);
-    for (i = 0; kernel && i < sizeof signs / sizeof signs[0]; i++)
+    for (size_t i = 0; kernel && i < sizeof signs / sizeof signs[0]; i++)
         if (rp_name_pairs_may_fit(&pairs, signs[i].part) && strcasestr(kernel, signs[i].part)) {
             *size = signs[i].size;
             return (enum rp_number)signs[i].number;
@@ -178,13 +175,12 @@ static const char *skip_value(const char *at)
 /* Reads "[4, 8]" as dimensions; false if it is something else. */
 static bool read_dims(const char *at, struct rp_input_tensor *t)
 {
-    const char *next;
     char *end;
 
     if (*at != '[')
         return false;
     *t = (struct rp_input_tensor){.known = true, .n = 1};
-    for (next = next_element(at + 1); next; next = next_element(end)) {
+    for (const char *next = next_element(at + 1); next; next = next_element(end)) {
         double value = strtod(next, &end);
 
         if (end == next || value < 0)
@@ -204,13 +200,13 @@ static bool read_dims(const char *at, struct rp_input_tensor *t)
 /* Dimensions with stride 0 repeat what is stored once. */
 static void apply_strides(const char *at, struct rp_input_tensor *t)
 {
-    const char *next;
     char *end;
     uint32_t i = 0;
 
     if (!at || *at != '[')
         return;
-    for (next = next_element(at + 1); next && i < t->ndims; next = next_element(end), i++) {
+    for (const char *next = next_element(at + 1); next && i < t->ndims;
+         next = next_element(end), i++) {
         double stride = strtod(next, &end);
 
         if (end == next)
@@ -296,14 +292,13 @@ static enum rp_code read_value(struct rp_inputs *in, struct rp_input_value *v, c
 {
     const char *name = "";
     uint32_t len = 0;
-    bool list;
 
     *v = (struct rp_input_value){0};
     if (type)
         unquote(type, &name, &len);
     if (concrete)
         unquote(concrete, &v->text, &v->len);
-    list = (len == 10 && !memcmp(name, "TensorList", 10)) || (*dims == '[' && dims[1] == '[');
+    bool list = (len == 10 && !memcmp(name, "TensorList", 10)) || (*dims == '[' && dims[1] == '[');
     if (list) {
         v->is_list = true;
         return read_list(in, v, dims, strides, err);
@@ -353,11 +348,9 @@ const struct rp_input_tensor *rp_inputs_tensor(const struct rp_inputs *in, uint3
 
 static const char *value_text(const struct rp_inputs *in, uint32_t i, char *out, size_t cap)
 {
-    uint32_t n;
-
     if (i >= in->count || !in->at[i].text)
         return NULL;
-    n = in->at[i].len < cap - 1 ? in->at[i].len : (uint32_t)cap - 1;
+    uint32_t n = in->at[i].len < cap - 1 ? in->at[i].len : (uint32_t)cap - 1;
     memcpy(out, in->at[i].text, n);
     out[n] = '\0';
     return n ? out : NULL;
@@ -430,9 +423,8 @@ static void add_part(const double sum[SUMS], struct rp_batch *out)
 static bool read_joined_sums(const char *at, double sum[SUMS])
 {
     char *end;
-    int i;
 
-    for (i = 0; i < SUMS; i++) {
+    for (int i = 0; i < SUMS; i++) {
         size_t n = strlen(sum_words[i]);
 
         if (strncmp(at, sum_words[i], n) != 0 || !isdigit((unsigned char)at[n]))
@@ -447,9 +439,8 @@ static bool read_joined_sums(const char *at, double sum[SUMS])
 static bool read_keyed(const char *name, const char *prefix, const char *word, double *out)
 {
     size_t np = strlen(prefix), nw = strlen(word);
-    const char *at;
 
-    for (at = strchr(name, ' '); at; at = strchr(at + 1, ' '))
+    for (const char *at = strchr(name, ' '); at; at = strchr(at + 1, ' '))
         if (!strncmp(at + 1, prefix, np) && !strncmp(at + 1 + np, word, nw) &&
             at[1 + np + nw] == '=' && isdigit((unsigned char)at[2 + np + nw])) {
             *out = strtod(at + 2 + np + nw, NULL);
@@ -463,9 +454,7 @@ static bool read_keyed(const char *name, const char *prefix, const char *word, d
 static bool read_keyed_sums(const char *name, const char *prefix, const char *tokens,
                             double sum[SUMS])
 {
-    int i;
-
-    for (i = SUM_K; i < SUMS; i++)
+    for (int i = SUM_K; i < SUMS; i++)
         if (!read_keyed(name, prefix, sum_words[i], &sum[i]))
             return false;
     return read_keyed(name, prefix, sum_words[SUM_Q], &sum[SUM_Q]) ||
@@ -478,9 +467,8 @@ bool rp_batch_parse(const char *name, struct rp_batch *out)
         const char *joined, *prefix, *tokens;
     } parts[] = {{"context_", "c_", "toks"}, {"generation_", "g_", "bs"}};
     bool found = false;
-    size_t i;
 
-    for (i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         const char *at = strstr(name, parts[i].joined);
         double sum[SUMS];
 

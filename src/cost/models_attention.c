@@ -69,12 +69,11 @@ static const char *shape_batches(const struct rp_inputs *in, const struct attent
                                  const struct rp_input_tensor *v, struct rp_attention_shape *a)
 {
     double first = s->layout == HEADS_FIRST;
-    uint32_t heads, tokens;
 
     if (s->layout >= LAYOUT_AT && !rp_inputs_int(in, (uint32_t)(s->layout - LAYOUT_AT), &first))
         return RP_NO_ARGUMENTS;
-    heads = first > 0 ? 2 : 1;
-    tokens = 3 - heads;
+    uint32_t heads = first > 0 ? 2 : 1;
+    uint32_t tokens = 3 - heads;
     if (q->ndims < 4 || k->ndims != q->ndims || v->ndims != q->ndims)
         return RP_ODD_SHAPES;
     a->heads = rp_input_last(q, heads);
@@ -126,11 +125,11 @@ const char *rp_model_attention(const struct rp_inputs *in, int arg, struct rp_op
                                  *v = rp_inputs_tensor(in, (uint32_t)s->q + 2), *mask;
     double left = -1, right = -1, offset = 0, type = 0;
     struct rp_attention_shape a = {0};
-    const char *missing;
 
     if (!q || !k || !v)
         return RP_NO_SHAPES;
-    missing = q->ndims == 3 ? shape_packed(in, s, q, k, v, &a) : shape_batches(in, s, q, k, v, &a);
+    const char *missing =
+        q->ndims == 3 ? shape_packed(in, s, q, k, v, &a) : shape_batches(in, s, q, k, v, &a);
     if (missing)
         return missing;
     if (s->window >= 0 && (!rp_inputs_int(in, (uint32_t)s->window, &left) ||

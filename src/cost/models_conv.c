@@ -86,9 +86,8 @@ static const char *shape_result(const struct rp_inputs *in, const struct conv_si
 static double positions(const double *sizes, uint32_t n)
 {
     double all = 1;
-    uint32_t i;
 
-    for (i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++)
         all *= sizes[i];
     return all;
 }
@@ -108,17 +107,15 @@ const char *rp_model_conv(const struct rp_inputs *in, int arg, struct rp_op_cost
     const struct conv_signature *s = &signatures[arg];
     const struct rp_input_tensor *x = rp_inputs_tensor(in, 0), *w = rp_inputs_tensor(in, 1), *bias;
     struct conv_shape c;
-    const char *missing;
-    double features;
 
     if (!x || !w)
         return RP_NO_SHAPES;
-    missing = shape_result(in, s, x, w, &c);
+    const char *missing = shape_result(in, s, x, w, &c);
     if (missing)
         return missing;
     if (x->size <= 0)
         return RP_NO_TYPES;
-    features = c.transposed ? w->dim[1] * c.groups : w->dim[0];
+    double features = c.transposed ? w->dim[1] * c.groups : w->dim[0];
     out->flops = pass_flops(&c, x, w);
     out->bytes = rp_input_bytes(x) + rp_input_bytes(w) +
                  x->dim[0] * features * positions(c.out, c.nspatial) * (double)x->size;
@@ -137,12 +134,11 @@ const char *rp_model_conv_backward(const struct rp_inputs *in, int arg, struct r
                                  *w = rp_inputs_tensor(in, 2);
     double mask[3] = {1, 1, 0}, flops;
     struct conv_shape c;
-    const char *missing;
 
     (void)arg;
     if (!g || !x || !w)
         return RP_NO_SHAPES;
-    missing = shape_result(in, &s, x, w, &c);
+    const char *missing = shape_result(in, &s, x, w, &c);
     if (missing)
         return missing;
     if (x->size <= 0)

@@ -89,9 +89,7 @@ static const char *const binary[] = {"add",
 
 static bool is_among(const char *name, size_t len, const char *const *names, size_t n)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (!strncmp(name, names[i], len) && !names[i][len])
             return true;
     return false;
@@ -219,9 +217,8 @@ const char *rp_model_copy(const struct rp_inputs *in, int arg, struct rp_op_cost
 static double list_elements(const struct rp_inputs *in, uint32_t i)
 {
     double n = 0;
-    uint32_t k;
 
-    for (k = 0; k < in->at[i].count; k++)
+    for (uint32_t k = 0; k < in->at[i].count; k++)
         n += in->parts.at[in->at[i].first + k].stored;
     return n;
 }
@@ -244,9 +241,8 @@ const char *rp_model_concat(const struct rp_inputs *in, int arg, struct rp_op_co
 const char *rp_model_all_inputs(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     double most = 0, bytes = 0;
-    uint32_t i;
 
-    for (i = 0; i < in->count; i++) {
+    for (uint32_t i = 0; i < in->count; i++) {
         const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (!t)
@@ -336,8 +332,6 @@ const char *rp_model_fused_optimizer(const struct rp_inputs *in, int arg, struct
     uint32_t i, lists = 0;
 
     for (i = 0; i < in->count; i++) {
-        double elements;
-
         if (!in->at[i].is_list)
             continue;
         if (!in->at[i].count) {
@@ -345,7 +339,7 @@ const char *rp_model_fused_optimizer(const struct rp_inputs *in, int arg, struct
                 return RP_NO_LIST;
             continue;
         }
-        elements = list_elements(in, i);
+        double elements = list_elements(in, i);
         n = lists ? n : elements;
         if (elements >= n)
             moved += lists == 1 ? elements : 2 * elements;

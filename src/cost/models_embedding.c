@@ -25,17 +25,16 @@ static const char *model_index(const struct rp_inputs *in, bool put, struct rp_o
 {
     const struct rp_input_tensor *table = rp_inputs_tensor(in, 0), *index;
     double n = 1, row = 1;
-    uint32_t i;
 
     if (!table)
         return RP_NO_SHAPES;
     if (in->count < 2 || !in->at[1].is_list || !in->at[1].count)
         return RP_NO_INDICES;
-    for (i = 0; i < in->at[1].count; i++) {
+    for (uint32_t i = 0; i < in->at[1].count; i++) {
         index = &in->parts.at[in->at[1].first + i];
         n = index->n > n ? index->n : n;
     }
-    for (i = in->at[1].count; i < table->ndims; i++)
+    for (uint32_t i = in->at[1].count; i < table->ndims; i++)
         row *= table->dim[i];
     if (table->size <= 0)
         return RP_NO_TYPES;

@@ -19,9 +19,8 @@ static const char *set_product(const struct rp_inputs *in, const struct rp_input
 static double leading(const struct rp_input_tensor *t, uint32_t skip)
 {
     double n = 1;
-    uint32_t i;
 
-    for (i = 0; i + skip < t->ndims; i++)
+    for (uint32_t i = 0; i + skip < t->ndims; i++)
         n *= t->dim[i];
     return n;
 }
@@ -89,9 +88,7 @@ static double coded_size(const struct rp_inputs *in, uint32_t i, double size)
 const char *rp_model_scaled_mm(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     const struct rp_input_tensor *a = rp_inputs_tensor(in, 0), *b = rp_inputs_tensor(in, 1);
-    const char *missing;
     double size = 4; /* of int8: 32 bits */
-    uint32_t i;
 
     if (!a || !b)
         return RP_NO_SHAPES;
@@ -103,8 +100,8 @@ const char *rp_model_scaled_mm(const struct rp_inputs *in, int arg, struct rp_op
 
         size = coded_size(in, old ? 3 : 6, 2);
     }
-    missing = set_product(in, a, b, 1, a->dim[0], b->dim[1], a->dim[1], size, out);
-    for (i = 2; !missing && i < in->count; i++)
+    const char *missing = set_product(in, a, b, 1, a->dim[0], b->dim[1], a->dim[1], size, out);
+    for (uint32_t i = 2; !missing && i < in->count; i++)
         add_term(in, i, 0, out);
     return missing;
 }
@@ -165,7 +162,6 @@ const char *rp_model_gemm(const struct rp_inputs *in, int arg, struct rp_op_cost
 {
     const struct rp_input_tensor *t[4];
     uint32_t i, n = 0;
-    double size, found;
 
     (void)arg;
     for (i = 0; i < in->count && n < sizeof t / sizeof *t; i++)
@@ -178,11 +174,12 @@ const char *rp_model_gemm(const struct rp_inputs *in, int arg, struct rp_op_cost
         columns(t[2], rp_input_last(t[1], 0)) == rp_input_last(t[0], 0))
         return set_product(in, t[1], t[2], leading(t[1], 2), rp_input_last(t[1], 1),
                            rp_input_last(t[0], 0), rp_input_last(t[1], 0), (double)t[0]->size, out);
-    found = columns(t[1], rp_input_last(t[0], 0));
+    double found = columns(t[1], rp_input_last(t[0], 0));
     if (found <= 0)
         return RP_ODD_SHAPES;
-    size = t[0]->size >= 2 ? (double)t[0]->size : 2; /* results of smaller formats have 16 bits */
-    if (t[1]->ndims > 2)                             /* a batch of weights */
+    double size =
+        t[0]->size >= 2 ? (double)t[0]->size : 2; /* results of smaller formats have 16 bits */
+    if (t[1]->ndims > 2)                          /* a batch of weights */
         return set_product(in, t[0], t[1], leading(t[1], 2), rp_input_last(t[0], 1), found,
                            rp_input_last(t[0], 0), size, out);
     return set_product(in, t[0], t[1], 1, leading(t[0], 1), found, rp_input_last(t[0], 0), size,
@@ -194,11 +191,10 @@ const char *rp_model_gemm(const struct rp_inputs *in, int arg, struct rp_op_cost
 static double experts_of_token(const struct rp_inputs *in, int arg, double tokens, double experts)
 {
     double found;
-    uint32_t i;
 
     if (arg >= 0 && rp_inputs_int(in, (uint32_t)arg, &found) && found >= 1)
         return found;
-    for (i = 0; i < in->count; i++) {
+    for (uint32_t i = 0; i < in->count; i++) {
         const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (t && t->ndims == 2 && t->dim[0] == tokens && t->dim[1] <= 64 && t->dim[1] <= experts)
@@ -212,7 +208,6 @@ const char *rp_model_experts(const struct rp_inputs *in, int arg, struct rp_op_c
 {
     const struct rp_input_tensor *hidden = NULL, *w[2] = {NULL, NULL};
     int layer = arg < 0 ? 0 : arg / RP_FIRST_LAYER;
-    double each, used, pairs;
     uint32_t i, n = 0, rows = 0;
 
     for (i = 0; i < in->count && n < 2; i++) {
@@ -225,13 +220,14 @@ const char *rp_model_experts(const struct rp_inputs *in, int arg, struct rp_op_c
     }
     if (!hidden || !n)
         return RP_NO_SHAPES;
-    each = experts_of_token(in, arg < 0 ? arg : arg % RP_FIRST_LAYER, hidden->dim[0], w[0]->dim[0]);
+    double each =
+        experts_of_token(in, arg < 0 ? arg : arg % RP_FIRST_LAYER, hidden->dim[0], w[0]->dim[0]);
     if (each <= 0)
         return RP_NO_ARGUMENTS;
     if (hidden->size <= 0 || w[0]->size <= 0)
         return RP_NO_TYPES;
-    pairs = hidden->dim[0] * each; /* pairs of a token and an expert */
-    used = pairs < w[0]->dim[0] ? pairs / w[0]->dim[0] : 1;
+    double pairs = hidden->dim[0] * each; /* pairs of a token and an expert */
+    double used = pairs < w[0]->dim[0] ? pairs / w[0]->dim[0] : 1;
     out->bytes = 2 * rp_input_bytes(hidden);
     out->flops = 0;
     for (i = 0; i < n; i++) {

@@ -73,7 +73,6 @@ const char *rp_model_norm(const struct rp_inputs *in, int arg, struct rp_op_cost
 {
     const struct rp_input_tensor *x = rp_inputs_tensor(in, 0);
     double others;
-    uint32_t affine;
 
     if (arg == RP_NORM_LIBRARY)
         return model_library(in, out);
@@ -81,7 +80,7 @@ const char *rp_model_norm(const struct rp_inputs *in, int arg, struct rp_op_cost
         return RP_NO_SHAPES;
     if (x->size <= 0)
         return RP_NO_TYPES;
-    affine = small_tensors(in, 1, x, &others);
+    uint32_t affine = small_tensors(in, 1, x, &others);
     affine = affine < 2 ? affine : 2;
     if (arg == RP_NORM_BATCH) /* running statistics are among them */
         affine = (rp_inputs_tensor(in, 1) != NULL) + (rp_inputs_tensor(in, 2) != NULL);
@@ -98,12 +97,11 @@ const char *rp_model_norm(const struct rp_inputs *in, int arg, struct rp_op_cost
 static void read_mask(const struct rp_inputs *in, bool *weight, bool *bias)
 {
     double mask[3];
-    uint32_t i, n;
 
-    for (i = in->count; i-- > 0;) {
+    for (uint32_t i = in->count; i-- > 0;) {
         if (!in->at[i].text || !in->at[i].len || !memchr(in->at[i].text, 'e', in->at[i].len))
             continue; /* "True", "False" */
-        n = rp_inputs_ints(in, i, mask, 3);
+        uint32_t n = rp_inputs_ints(in, i, mask, 3);
         if (n >= 2) {
             *weight = mask[1] != 0;
             *bias = n > 2 && mask[2] != 0;
@@ -117,14 +115,13 @@ const char *rp_model_norm_backward(const struct rp_inputs *in, int arg, struct r
     const struct rp_input_tensor *g = rp_inputs_tensor(in, 0), *x = rp_inputs_tensor(in, 1);
     bool weight = true, bias = arg != RP_NORM_RMS;
     double others, channels = 0;
-    uint32_t i;
 
     if (!g || !x)
         return RP_NO_SHAPES;
     if (g->size <= 0 || x->size <= 0)
         return RP_NO_TYPES;
     small_tensors(in, 2, x, &others);
-    for (i = in->count; i-- > 2;) /* the weights are the largest of the small tensors */
+    for (uint32_t i = in->count; i-- > 2;) /* the weights are the largest of the small tensors */
         if (rp_inputs_tensor(in, i) && in->at[i].tensor.n < x->n && in->at[i].tensor.n > channels)
             channels = in->at[i].tensor.n;
     read_mask(in, &weight, &bias);

@@ -18,17 +18,16 @@ static double kept_elements(const struct rp_input_tensor *x, const double *dims,
 {
     bool reduced[RP_TENSOR_DIMS] = {false};
     double kept = 1;
-    uint32_t i;
 
     if (!n)
         return 1;
-    for (i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         double d = dims[i] < 0 ? dims[i] + x->ndims : dims[i];
 
         if (d >= 0 && d < x->ndims)
             reduced[(uint32_t)d] = true;
     }
-    for (i = 0; i < x->ndims; i++)
+    for (uint32_t i = 0; i < x->ndims; i++)
         kept *= reduced[i] ? 1 : x->dim[i];
     return kept;
 }
@@ -201,7 +200,6 @@ const char *rp_model_pool(const struct rp_inputs *in, int arg, struct rp_op_cost
     const struct rp_input_tensor *x, *g;
     const char *missing = need_input(in, 0, &x);
     double places, window;
-    uint32_t i;
 
     if (!missing && arg == RP_POOL_BACKWARD) { /* gradient, x, …, indices */
         missing = need_input(in, 1, &g);
@@ -209,7 +207,7 @@ const char *rp_model_pool(const struct rp_inputs *in, int arg, struct rp_op_cost
             return missing;
         out->flops = g->n;
         out->bytes = rp_input_bytes(x) + g->n * (double)g->size;
-        for (i = 2; i < in->count; i++)
+        for (uint32_t i = 2; i < in->count; i++)
             if (rp_inputs_tensor(in, i))
                 out->bytes += rp_input_bytes(&in->at[i].tensor);
         out->type = x->type;

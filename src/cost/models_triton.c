@@ -113,9 +113,8 @@ static double loop_elements(const struct rp_inputs *in, double largest, double *
 static double largest_tensor(const struct rp_inputs *in)
 {
     double most = 0;
-    uint32_t i;
 
-    for (i = 0; i < in->count; i++)
+    for (uint32_t i = 0; i < in->count; i++)
         if (rp_inputs_tensor(in, i) && in->at[i].tensor.n > most)
             most = in->at[i].tensor.n;
     return most;
@@ -126,9 +125,8 @@ static double largest_tensor(const struct rp_inputs *in)
 static bool works_in_place(const struct rp_inputs *in, double n, double outer)
 {
     const struct rp_input_tensor *last = NULL;
-    uint32_t i;
 
-    for (i = 0; i < in->count; i++)
+    for (uint32_t i = 0; i < in->count; i++)
         last = rp_inputs_tensor(in, i) ? &in->at[i].tensor : last;
     return n > 0 && last && last->n < n && last->n != outer && rp_inputs_tensor(in, 0) &&
            in->at[0].tensor.n >= n;
@@ -137,10 +135,9 @@ static bool works_in_place(const struct rp_inputs *in, double n, double outer)
 const char *rp_model_triton(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     double outer = 0, n = loop_elements(in, largest_tensor(in), &outer), most = 0, bytes = 0;
-    uint32_t i;
 
     (void)arg;
-    for (i = 0; i < in->count; i++) {
+    for (uint32_t i = 0; i < in->count; i++) {
         const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (!t)

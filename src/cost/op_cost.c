@@ -66,11 +66,9 @@ static struct rp_op_cost unknown_cost(const char *missing)
 /* Takes formats that were not recorded, or not those of lists, from the kernel's name. */
 static void apply_hint(struct rp_inputs *in, enum rp_number hint, float size)
 {
-    uint32_t i;
-
     in->hint = (uint8_t)hint;
     in->hint_size = size;
-    for (i = 0; i < in->count && size > 0; i++)
+    for (uint32_t i = 0; i < in->count && size > 0; i++)
         if (in->at[i].tensor.known && in->at[i].tensor.size <= 0) {
             in->at[i].tensor.type = (uint8_t)hint;
             in->at[i].tensor.size = size;
@@ -107,16 +105,14 @@ enum rp_code rp_cost_of_texts(const char *name, const char *dims, const char *st
 {
     const struct rp_cost_model *model = rp_cost_model_of(name);
     struct rp_inputs *in = calloc(1, sizeof *in);
-    enum rp_code code;
-    enum rp_number hint;
     float size;
 
     if (!in)
         return rp_err_nomem(err, "counting the work of operators");
     *out = unknown_cost(RP_NO_MODEL);
     out->category = (uint8_t)rp_category_of(NULL, name, kernel);
-    code = rp_inputs_parse(in, name, dims, strides, types, concrete, err);
-    hint = rp_number_of_kernel(kernel, &size);
+    enum rp_code code = rp_inputs_parse(in, name, dims, strides, types, concrete, err);
+    enum rp_number hint = rp_number_of_kernel(kernel, &size);
     apply_hint(in, hint, size);
     if (code == RP_OK && model)
         run_model(model, in, out);
@@ -139,9 +135,6 @@ enum rp_code rp_op_costs_init(struct rp_op_costs *c, struct rp_trace_categories 
     const struct rp_trace *trace = categories->trace;
 
     *c = (struct rp_op_costs){.trace = trace, .categories = categories};
-    rp_map_init(&c->models);
-    rp_map_init(&c->hints);
-    rp_map_init(&c->known);
     c->inputs = calloc(1, sizeof *c->inputs);
     if (!c->inputs)
         return rp_err_nomem(err, "counting the work of operators");
@@ -211,13 +204,12 @@ static rp_str text_of(const struct rp_arg_key *key, rp_event e)
 static enum rp_code add_named_batches(struct rp_op_costs *c, struct rp_err *err)
 {
     const struct rp_trace *t = c->trace;
-    struct rp_map batch_of; /* from name to the index + 1 in c->batches of the first; 0 if it has no
+    /* from name to the index + 1 in c->batches of the first; 0 if it has no
                                lengths */
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map batch_of = {0};
     rp_event e;
 
-    rp_map_init(&batch_of);
-    for (e = 0; e < t->ev.n && code == RP_OK; e++) {
+    for (e = 0; e < t->ev.n; e++) {
         struct rp_batch_mark mark = {.begin_ns = t->ev.ts_ns[e], .end_ns = rp_event_end_ns(t, e)};
         uint32_t known;
 
@@ -228,15 +220,13 @@ static enum rp_code add_named_batches(struct rp_op_costs *c, struct rp_err *err)
             known = rp_batch_parse(rp_trace_str(t, t->ev.name[e]), &mark.batch)
                         ? (uint32_t)c->batches.n + 1
                         : 0;
-            code = rp_map_put(&batch_of, t->ev.name[e], known, err);
-        } else if (known) {
+            RP_TRY(rp_map_put(&batch_of, t->ev.name[e], known, err));
+        } else if (known)
             mark.batch = c->batches.at[known - 1].batch;
-        }
-        if (known && code == RP_OK)
-            code = rp_vec_push(&c->batches, mark, err);
+        if (known)
+            RP_TRY(rp_vec_push(&c->batches, mark, err));
     }
-    rp_map_release(&batch_of);
-    return code;
+    return RP_OK;
 }
 
 RP_ORDER(by_begin, struct rp_batch_mark, RP_UP(begin_ns), RP_UP(end_ns))
@@ -246,10 +236,9 @@ static enum rp_code read_batches(struct rp_op_costs *c, struct rp_err *err)
 {
     const struct rp_trace *t = c->trace;
     int64_t until = INT64_MIN;
-    uint32_t i;
 
     c->has_batches = true;
-    for (i = 0; i < t->nsteps; i++) {
+    for (uint32_t i = 0; i < t->nsteps; i++) {
         const struct rp_step *s = &t->steps[i];
         struct rp_batch_mark mark = {.begin_ns = s->begin_ns, .end_ns = s->end_ns};
 
@@ -262,7 +251,7 @@ static enum rp_code read_batches(struct rp_op_costs *c, struct rp_err *err)
     RP_TRY(add_named_batches(c, err));
     if (c->batches.n)
         qsort(c->batches.at, c->batches.n, sizeof *c->batches.at, by_begin);
-    for (i = 0; i < c->batches.n; i++) {
+    for (uint32_t i = 0; i < c->batches.n; i++) {
         until = c->batches.at[i].end_ns > until ? c->batches.at[i].end_ns : until;
         c->batches.at[i].until_ns = until;
     }
@@ -347,12 +336,11 @@ enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, ui
     uint32_t batch = RP_NONE;
     enum rp_number hint;
     float size;
-    uint64_t key;
 
     RP_TRY(find_model(c, c->trace->ev.name[op], &model, err));
     RP_TRY(find_hint(c, kernel, &hint, &size, err));
-    key = rp_hash_join((uint64_t)c->trace->ev.name[op] << 32 | texts[0],
-                       (uint64_t)texts[1] << 32 | texts[2]);
+    uint64_t key = rp_hash_join((uint64_t)c->trace->ev.name[op] << 32 | texts[0],
+                                (uint64_t)texts[1] << 32 | texts[2]);
     key = rp_hash_join(key, (uint64_t)texts[3] << 32 | (uint32_t)hint << 8 | (uint32_t)size);
     if (model && model->fn == rp_model_served_attention) {
         RP_TRY(find_batch(c, op, &batch, err));
@@ -385,9 +373,7 @@ enum rp_code rp_op_cost_add(struct rp_op_costs *c, const struct rp_op_cost *cost
 
 void rp_cost_peaks_of_device(struct rp_cost_peaks *peaks, const struct rp_device_peaks *device)
 {
-    int i;
-
-    for (i = 0; i < RP_NUMBERS; i++) {
+    for (int i = 0; i < RP_NUMBERS; i++) {
         peaks->matrix[i] = rp_device_matrix_peak(device, (enum rp_number)i);
         peaks->vector[i] = rp_device_vector_peak(device, (enum rp_number)i);
     }

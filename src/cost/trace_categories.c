@@ -5,9 +5,6 @@ void rp_trace_categories_init(struct rp_trace_categories *c, const struct rp_tra
                               const struct rp_category_table *table)
 {
     *c = (struct rp_trace_categories){.trace = trace, .table = table};
-    rp_map_init(&c->pairs);
-    rp_map_init(&c->ops);
-    rp_map_init(&c->kernels);
 }
 
 void rp_trace_categories_release(struct rp_trace_categories *c)

@@ -145,10 +145,8 @@ static enum rp_code know_runs(struct rp_rank_query *q, struct rp_arrival *arriva
     arrival->known = calloc(head->nruns + 1, sizeof *arrival->known);
     RP_TRY(rp_err_need(arrival->known, err, "reading a digest"));
     for (size_t r = 0; r < head->nruns; r++) {
-        struct rp_known_run *known;
-
         RP_TRY(know_run(q, arrival, r, own, &arrival->known[r], err));
-        known = &q->known.at[arrival->known[r]];
+        struct rp_known_run *known = &q->known.at[arrival->known[r]];
         for (size_t k = 0; k < head->runs[r].nshards && known->shards; k++)
             known->shards[head->runs[r].shards[k]] = 1;
         if (head->runs[r].steps_named && q->dataset->trust)
@@ -280,7 +278,6 @@ static enum rp_code unpack_record(struct rp_rank_query *q, const struct rp_arriv
     struct rp_asked asked = {q->dataset->question, q->row, q->settings};
     struct rp_trust_trace trust = {0};
     struct rp_rank_slot *slot;
-    enum rp_code code;
     bool missing;
 
     RP_TRY(rp_query_add(q, &slot, err));
@@ -288,7 +285,7 @@ static enum rp_code unpack_record(struct rp_rank_query *q, const struct rp_arriv
     slot->part.in_source = record->in_source;
     slot->beside = record->beside;
     slot->run = known->base || !q->run_of ? known->side : q->run_of[record->source];
-    code = rp_slot_read(&asked, record->bytes, record->n, slot, &trust, &missing, err);
+    enum rp_code code = rp_slot_read(&asked, record->bytes, record->n, slot, &trust, &missing, err);
     if (missing)
         code = say_missing(q, err);
     if (code != RP_OK)
@@ -307,15 +304,14 @@ static enum rp_code unpack_arrival(void *user, size_t i, struct rp_err *err)
     struct rp_arrival *arrival = &q->arrivals.at[i];
     struct rp_digest_record record;
     bool more = true;
-    enum rp_code code = RP_OK;
 
-    while (code == RP_OK && more) {
-        code = rp_digest_name(arrival->name, rp_digest_next(&arrival->reader, &record, &more, err),
-                              err);
-        if (code == RP_OK && more && record.files == q->row->files)
-            code = rp_digest_name(arrival->name, unpack_record(q, arrival, &record, err), err);
+    while (more) {
+        RP_TRY(rp_digest_name(arrival->name, rp_digest_next(&arrival->reader, &record, &more, err),
+                              err));
+        if (more && record.files == q->row->files)
+            RP_TRY(rp_digest_name(arrival->name, unpack_record(q, arrival, &record, err), err));
     }
-    return code;
+    return RP_OK;
 }
 
 static int by_place(const void *pa, const void *pb)
@@ -360,12 +356,12 @@ enum rp_code rp_query_unpack(struct rp_rank_query *q, struct rp_err *err)
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_digest_head ours;
     struct rp_digest_run own;
-    enum rp_code code;
 
     if (!q->arrivals.n)
         return RP_OK;
     qsort(q->arrivals.at, q->arrivals.n, sizeof *q->arrivals.at, by_arrival);
-    code = rp_digest_describe(q->dataset, q->arrivals.at[0].checked, &arena, &ours, &own, err);
+    enum rp_code code =
+        rp_digest_describe(q->dataset, q->arrivals.at[0].checked, &arena, &ours, &own, err);
     for (size_t i = 0; i < q->arrivals.n && code == RP_OK; i++) {
         code = check_reading(q, &q->arrivals.at[i], &ours, err);
         if (code == RP_OK)

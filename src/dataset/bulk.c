@@ -122,10 +122,8 @@ static struct candidate *list_kept(const struct rp_rank_query *q, const struct r
 static enum rp_code drop_bulk(struct rp_rank_query *q, struct rp_rank_slot *slot,
                               struct rp_err *err)
 {
-    enum rp_code code;
-
     q->row->bulk->drop(slot->part.data);
-    code = rp_query_compact(q, &slot->part, err);
+    enum rp_code code = rp_query_compact(q, &slot->part, err);
     memset(slot->content, 0, sizeof slot->content);
     slot->part.left_out = true;
     for (size_t i = 0; i < q->slots.n; i++)
@@ -179,19 +177,18 @@ enum rp_code rp_bulk_wants(struct rp_rank_query *q, const struct rp_rank_part *p
 {
     struct candidate *list = NULL;
     enum rp_code code = RP_OK;
-    size_t i, n;
 
     *out = true;
     if (!q->bulk_limited)
         return RP_OK;
     pthread_mutex_lock(&q->lock);
-    n = q->bulky.n + 1;
+    size_t n = q->bulky.n + 1;
     if (is_too_much(q, part->traits.events)) {
         list = list_kept(q, part);
         code = rp_err_need(list, err, "choosing ranks");
         if (list)
             choose_ranks(list, n, q->row->bulk->ranks_most);
-        for (i = 0; list && i < n; i++)
+        for (size_t i = 0; list && i < n; i++)
             if (list[i].at == n - 1)
                 *out = list[i].why != 0;
     }

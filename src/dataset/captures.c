@@ -59,7 +59,6 @@ static enum rp_code read_candidate(void *user, size_t i, struct rp_err *err)
     struct rp_read_source *r = &s->files->read[i];
     const char *name = rp_sources_borrow(s->dataset->sources, i)->name;
     enum rp_code code = RP_OK;
-    bool full;
 
     if ((!s->few && !rp_is_named_capture(name)) || rp_is_skipped(s->dataset, i))
         return RP_OK;
@@ -80,9 +79,9 @@ static enum rp_code read_candidate(void *user, size_t i, struct rp_err *err)
         code =
             code == RP_NOMEM ? code : RP_OK; /* a damaged source is reported when its turn comes */
     }
-    full = r->capture && !s->few &&
-           atomic_fetch_add(&s->events, r->import.trace->ev.n) >
-               EVENTS_MAX; /* it does not fit into the limit */
+    bool full = r->capture && !s->few &&
+                atomic_fetch_add(&s->events, r->import.trace->ev.n) >
+                    EVENTS_MAX; /* it does not fit into the limit */
     if (!r->capture || full)
         rp_captures_release(&r->captures);
     if (!s->few && (!r->capture || full)) {

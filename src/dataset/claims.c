@@ -236,7 +236,6 @@ static enum rp_code set_aside_cut(struct rp_claim *claims, size_t n, struct rp_e
 enum rp_code rp_claims_settle(struct rp_claim *claims, size_t n, bool keep_cut, struct rp_err *err)
 {
     struct place *at = malloc((n + 1) * sizeof *at);
-    const struct rp_claim *reference;
     size_t i, k;
 
     RP_TRY(rp_err_need(at, err, "comparing traces"));
@@ -253,7 +252,7 @@ enum rp_code rp_claims_settle(struct rp_claim *claims, size_t n, bool keep_cut, 
         k = same_number(at + i, n - i);
         find_copies(claims, at + i, k);
     }
-    reference = reference_of(claims, at, n);
+    const struct rp_claim *reference = reference_of(claims, at, n);
     for (i = 0; reference && i < n; i += k) {
         k = same_number(at + i, n - i);
         find_clashes(claims, at + i, k, reference);

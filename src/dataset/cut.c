@@ -157,10 +157,10 @@ static void keep_launch(struct cutting *c, rp_event e)
 
 static enum rp_code keep_device_work(struct cutting *c)
 {
-    struct rp_work work;
-    enum rp_code code = rp_work_init(&work, c->t, &c->scope, c->err);
+    RP_SCOPED(rp_work_release) struct rp_work work = {0};
 
-    for (size_t i = 0; code == RP_OK && i < work.items.n; i++) {
+    RP_TRY(rp_work_init(&work, c->t, &c->scope, c->err));
+    for (size_t i = 0; i < work.items.n; i++) {
         const struct rp_work_item *x = &work.items.at[i];
         struct rp_interval *busy = &c->busy[c->t->ev.track[x->event]];
 
@@ -169,8 +169,7 @@ static enum rp_code keep_device_work(struct cutting *c)
         busy->begin_ns = x->begin_ns < busy->begin_ns ? x->begin_ns : busy->begin_ns;
         busy->end_ns = x->end_ns > busy->end_ns ? x->end_ns : busy->end_ns;
     }
-    rp_work_release(&work);
-    return code;
+    return RP_OK;
 }
 
 /* Whether an event that is not device work with a launch is in the scope. A stream also has ranges

@@ -34,14 +34,13 @@ enum rp_code rp_ctx_new(const struct rp_ctx_options *options, struct rp_ctx **ou
 {
     struct rp_ctx_options o = {0};
     struct rp_ctx *ctx;
-    enum rp_code code;
 
     *out = NULL;
     if (options)
         memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
     ctx = calloc(1, sizeof *ctx);
     RP_TRY(rp_err_need(ctx, err, "making a context"));
-    code = rp_pool_new(o.threads, &ctx->pool, err);
+    enum rp_code code = rp_pool_new(o.threads, &ctx->pool, err);
     if (code == RP_OK)
         code = rp_models_new(&ctx->models, err);
     if (code == RP_OK && o.distributed)
@@ -96,7 +95,6 @@ enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths
 {
     struct rp_open_options o = {0};
     struct rp_dataset *dataset;
-    enum rp_code code;
 
     *out = NULL;
     if (options)
@@ -110,7 +108,7 @@ enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths
     dataset->salvage = o.salvage != 0;
     dataset->given = strdup(paths[0]);
     dataset->ngiven = npaths;
-    code = rp_err_need(dataset->given, err, "opening inputs");
+    enum rp_code code = rp_err_need(dataset->given, err, "opening inputs");
     if (code == RP_OK)
         code = read_tables(dataset, err);
     if (code == RP_OK)

@@ -162,8 +162,6 @@ static enum rp_code write_head(struct summed *s, const struct rp_digest_head *he
     struct file_start start = {.version = RP_DIGEST_VERSION, .order = 1};
     struct rp_out *block = NULL;
     enum rp_code code = rp_out_open_memory(&block, err);
-    const char *bytes;
-    uint64_t length;
     size_t n;
 
     memcpy(start.magic, RP_DIGEST_MAGIC, sizeof start.magic);
@@ -173,8 +171,8 @@ static enum rp_code write_head(struct summed *s, const struct rp_digest_head *he
         code = rp_out_flush(block, err);
     }
     if (code == RP_OK) {
-        bytes = rp_out_borrow_memory(block, &n);
-        length = n;
+        const char *bytes = rp_out_borrow_memory(block, &n);
+        uint64_t length = n;
         write_summed(s, &start, sizeof start);
         write_summed(s, &length, sizeof length);
         write_summed(s, bytes, n);

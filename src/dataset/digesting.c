@@ -59,10 +59,9 @@ static bool find_trust(const struct digesting *g, const struct rp_loaded *loaded
                        struct rp_trust_trace *out)
 {
     struct rp_trust_log *log = g->dataset.trust;
-    const struct rp_trust_trace *found;
 
     pthread_mutex_lock(&log->lock);
-    found = rp_trust_find(log, loaded->index, loaded->part);
+    const struct rp_trust_trace *found = rp_trust_find(log, loaded->index, loaded->part);
     if (found)
         *out = *found;
     pthread_mutex_unlock(&log->lock);
@@ -76,7 +75,6 @@ static enum rp_code write_record(const struct digesting *g, const struct rp_load
     struct rp_rank_slot *slot = calloc(1, sizeof *slot);
     struct rp_trust_trace trust;
     enum rp_code code = rp_err_need(slot, err, "making a digest");
-    const char *bytes;
     size_t k, n;
 
     if (code == RP_OK)
@@ -91,7 +89,7 @@ static enum rp_code write_record(const struct digesting *g, const struct rp_load
     if (code == RP_OK)
         code = rp_out_flush(answers, err);
     if (code == RP_OK) {
-        bytes = rp_out_borrow_memory(answers, &n);
+        const char *bytes = rp_out_borrow_memory(answers, &n);
         rp_out_write(to, bytes, n);
         code = rp_out_flush(to, err);
     }
@@ -125,7 +123,6 @@ static enum rp_code digest_rank(void *user, const struct rp_loaded *loaded, stru
         .source = loaded->index, .in_source = loaded->part, .files = g->files, .beside = g->beside};
     struct rp_out *out = NULL, *answers = NULL;
     enum rp_code code = rp_out_open_memory(&out, err);
-    const char *bytes;
     size_t n;
 
     if (code == RP_OK)
@@ -133,7 +130,7 @@ static enum rp_code digest_rank(void *user, const struct rp_loaded *loaded, stru
     if (code == RP_OK)
         code = write_record(g, loaded, answers, out, err);
     if (code == RP_OK) {
-        bytes = rp_out_borrow_memory(out, &n);
+        const char *bytes = rp_out_borrow_memory(out, &n);
         code = keep_record(g, record, bytes, n, err);
     }
     rp_out_abandon(answers);
@@ -164,14 +161,13 @@ static enum rp_code write_slot(struct digesting *g, const struct rp_rank_slot *s
                                       .in_source = part->in_source,
                                       .files = g->files,
                                       .beside = slot->beside};
-    const char *bytes;
     size_t n;
 
     RP_TRY(rp_slot_write(slot, rp_trust_find(g->dataset.trust, part->source, part->in_source), to,
                          err));
     RP_TRY(rp_slot_write_answer(part, &g->d->asked[0], &none, &no_failure, to, err));
     RP_TRY(rp_out_flush(to, err));
-    bytes = rp_out_borrow_memory(to, &n);
+    const char *bytes = rp_out_borrow_memory(to, &n);
     return keep_record(g, record, bytes, n, err);
 }
 
@@ -252,17 +248,15 @@ static enum rp_code copy_digest(struct digesting *g, size_t source, struct rp_in
     struct rp_digest_reader reader;
     struct rp_digest_record record;
     const uint8_t *bytes;
-    uint64_t *runs;
     bool more = true;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     RP_TRY(rp_digest_open(bytes, n, false, arena, &reader, err));
-    runs = RP_ARENA_NEW(arena, uint64_t, reader.head.nruns + 1);
+    uint64_t *runs = RP_ARENA_NEW(arena, uint64_t, reader.head.nruns + 1);
     RP_TRY(rp_err_need(runs, err, "joining digests"));
     pthread_mutex_lock(&g->lock);
-    code = copy_head(g, &reader.head, source, runs, err);
+    enum rp_code code = copy_head(g, &reader.head, source, runs, err);
     pthread_mutex_unlock(&g->lock);
     while (code == RP_OK && more) {
         code = rp_digest_next(&reader, &record, &more, err);
@@ -361,14 +355,13 @@ static enum rp_code read_all(struct digesting *g, struct rp_rank_reading *how,
 
 static enum rp_code read_pass(struct digesting *g, bool files, struct rp_err *err)
 {
-    struct rp_capture_files captures = {0};
+    RP_SCOPED(rp_capture_files_release) struct rp_capture_files captures = {0};
     struct rp_rank_reading how = {.captures = files ? NULL : &captures,
                                   .shard = g->d->shard,
                                   .nshards = g->d->nshards ? g->d->nshards : 1,
                                   .next = g->d->dealt ? &g->d->board->next_source : NULL,
                                   .digest = take_digest};
-    struct rp_trust_log log;
-    enum rp_code code;
+    RP_SCOPED(rp_trust_log_release) struct rp_trust_log log = {0};
     size_t k, n = 0;
 
     for (k = 0; k < g->d->nasked; k++) {
@@ -382,10 +375,7 @@ static enum rp_code read_pass(struct digesting *g, bool files, struct rp_err *er
     g->dataset.trust = &log;
     rp_trust_log_init(&log);
     log.ranked = true; /* nobody judges files here */
-    code = read_all(g, &how, &captures, err);
-    rp_capture_files_release(&captures);
-    rp_trust_log_release(&log);
-    return code;
+    return read_all(g, &how, &captures, err);
 }
 
 RP_ORDER(by_unread, struct rp_digest_unread, RP_UP(run), RP_UP(source), RP_UP(why),

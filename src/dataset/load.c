@@ -159,7 +159,6 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
     struct rp_err failure = RP_ERR_INIT;
     const struct rp_format *format = NULL;
     struct rp_input *in;
-    bool certain;
     enum rp_code code = rp_source_open(load->dataset->sources, i, &in, &failure);
 
     if (code != RP_OK && is_noted(load, source, &failure))
@@ -172,7 +171,7 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
         rp_input_close(in); /* a program beside traces is not one of their ranks */
         return RP_OK;
     }
-    certain = !source->found || rp_format_identifies(in, format);
+    bool certain = !source->found || rp_format_identifies(in, format);
     code = rp_format_read(in, &options, import, &failure);
     if (!certain && (code == RP_FORMAT || code == RP_LIMIT || code == RP_UNSUPPORTED))
         code = note_unread(load, i, RP_UNREAD_OTHER, failure.text, err);
@@ -218,9 +217,8 @@ enum rp_code rp_load_merged_rank(const struct rp_dataset *dataset, const struct 
                                  const struct rp_merged_rank *rank, struct rp_trace **out,
                                  struct rp_err *err)
 {
-    enum rp_code code = rp_merged_split(whole, rank, &dataset->limits, out, err);
-
-    return code == RP_OK ? mark_steps(dataset, *out, err) : code;
+    RP_TRY(rp_merged_split(whole, rank, &dataset->limits, out, err));
+    return mark_steps(dataset, *out, err);
 }
 
 /* Checks that the name by which other files were skipped tells the right number. */
@@ -270,16 +268,12 @@ static enum rp_code run_parts(struct load *load, struct rp_loaded loaded,
 
 static enum rp_code run_job(struct load *load, const struct rp_loaded *loaded, struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     struct rp_merged merged = {0};
-    enum rp_code code = RP_OK;
 
     if (load->divide)
-        code = rp_merged_read(loaded->trace, &arena, &merged, err);
-    if (code == RP_OK)
-        code = merged.n ? run_parts(load, *loaded, &merged, err) : call_job(load, loaded, err);
-    rp_arena_release(&arena);
-    return code;
+        RP_TRY(rp_merged_read(loaded->trace, &arena, &merged, err));
+    return merged.n ? run_parts(load, *loaded, &merged, err) : call_job(load, loaded, err);
 }
 
 bool rp_is_skipped(const struct rp_dataset *dataset, size_t i)
@@ -384,11 +378,10 @@ static enum rp_code load_windows(struct load *load, size_t i, struct rp_err *err
 {
     size_t *source = calloc(load->windows.n, sizeof *source), n, k;
     struct rp_import *imports = NULL;
-    enum rp_code code;
 
     n = source ? list_windows(load, i, source) : 0;
     imports = calloc(n + 1, sizeof *imports);
-    code = rp_err_need(source && imports, err, "joining windows");
+    enum rp_code code = rp_err_need(source && imports, err, "joining windows");
     for (k = 0; k < n && code == RP_OK; k++) {
         bool skip;
 
@@ -425,7 +418,6 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
 {
     struct load *load = user;
     struct rp_import import = RP_IMPORT_INIT;
-    enum rp_code code;
     bool skip;
 
     if (load->how && load->how->next)
@@ -439,7 +431,7 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
         return load_windows(load, i, err);
     if (rp_is_skipped(load->dataset, i))
         return RP_OK;
-    code = read_source(load, i, &import, &skip, err);
+    enum rp_code code = read_source(load, i, &import, &skip, err);
     if (code == RP_OK && skip)
         atomic_fetch_add(&load->traces, 1);
     else if (code == RP_OK)
@@ -549,16 +541,15 @@ enum rp_code rp_each_rank_in_order(struct rp_ctx *ctx, const struct rp_dataset *
 {
     size_t i, n = rp_sources_count(dataset->sources);
     struct load load = {.ctx = ctx, .dataset = dataset, .job = job, .user = user, .divide = true};
-    struct rp_arena arena = RP_ARENA_INIT;
-    enum rp_code code = rp_windows_find(dataset->sources, &arena, &load.windows, err);
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
 
+    RP_TRY(rp_windows_find(dataset->sources, &arena, &load.windows, err));
     load.nsources = n;
     load.threaded = rp_pool_threads(ctx->pool) > 1;
     load.caller = pthread_self();
-    for (i = 0; code == RP_OK && i < n; i++)
-        code = load_trace(&load, i, err);
-    rp_arena_release(&arena);
-    return code;
+    for (i = 0; i < n; i++)
+        RP_TRY(load_trace(&load, i, err));
+    return RP_OK;
 }
 
 bool rp_is_same_file(const char *a, const char *b)

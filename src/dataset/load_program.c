@@ -29,10 +29,9 @@ static enum rp_code read_program_source(const struct rp_dataset *dataset, size_t
     struct rp_read_options options = {.limits = &dataset->limits, .salvage = dataset->salvage};
     const struct rp_format *format;
     struct rp_input *in;
-    enum rp_code code;
 
     RP_TRY(rp_source_open(dataset->sources, i, &in, err));
-    code = rp_format_sniff(in, &format, err);
+    enum rp_code code = rp_format_sniff(in, &format, err);
     if (code == RP_OK && format->kind == RP_FORMAT_KIND_PROGRAM)
         return rp_format_read(in, &options, import, err);
     rp_input_close(in);
@@ -46,17 +45,16 @@ static enum rp_code load_program(void *user, size_t which, struct rp_err *err)
     struct load *load = user;
     size_t i = load->chosen ? load->chosen[which] : which;
     const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
-    struct rp_import import = RP_IMPORT_INIT;
-    enum rp_code code = read_program_source(load->dataset, i, !source->found, &import, err);
+    RP_SCOPED(rp_import_release) struct rp_import import = RP_IMPORT_INIT;
 
-    if (code == RP_OK && import.program) {
+    RP_TRY(read_program_source(load->dataset, i, !source->found, &import, err));
+    if (import.program) {
         struct rp_loaded_program loaded = {source, import.program, import.format->name, i};
 
         atomic_fetch_add(&load->programs, 1);
-        code = load->job(load->user, &loaded, err);
+        RP_TRY(load->job(load->user, &loaded, err));
     }
-    rp_import_release(&import);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code each_program(struct rp_ctx *ctx, struct load *load, size_t n,

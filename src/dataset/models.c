@@ -92,14 +92,13 @@ enum rp_code rp_ctx_borrow_model(struct rp_ctx *ctx, const char *path,
                                  const struct rp_learned **out, struct rp_err *err)
 {
     struct rp_models *models = ctx->models;
-    const struct known_model *known;
     struct stat state = {0};
     enum rp_code code = RP_OK;
 
     if (path)
         (void)!stat(path, &state); /* a failure is reported by the reader */
     pthread_mutex_lock(&models->lock);
-    known = find_model(models, path, &state);
+    const struct known_model *known = find_model(models, path, &state);
     if (!known) {
         code = add_model(models, path, &state, err);
         known = code == RP_OK ? models->list.at[models->list.n - 1] : NULL;

@@ -63,7 +63,6 @@ static enum rp_code no_such_step(const struct rp_loaded *loaded, const char *wan
     const struct rp_trace *t = loaded->trace;
     size_t n = strlen(wanted), shown, used;
     char names[320] = "";
-    bool beginning;
     uint32_t i;
 
     if (!t->nsteps)
@@ -71,7 +70,7 @@ static enum rp_code no_such_step(const struct rp_loaded *loaded, const char *wan
                           loaded->source->name, wanted);
     for (i = 0; i < t->nsteps && strncmp(rp_trace_str(t, t->steps[i].name), wanted, n) != 0; i++)
         ;
-    beginning = *wanted && i < t->nsteps;
+    bool beginning = *wanted && i < t->nsteps;
     for (i = 0, shown = used = 0; i < t->nsteps && shown < NAMES_SHOWN; i++) {
         const char *name = rp_trace_str(t, t->steps[i].name);
 
@@ -92,7 +91,6 @@ static enum rp_code set_scope(const struct rp_rank_query *a, const struct rp_loa
                               struct rp_scope *scope, struct rp_err *err)
 {
     const struct rp_trace *t = loaded->trace;
-    uint32_t step;
 
     *scope = (struct rp_scope){0};
     if (a->has_window)
@@ -100,7 +98,7 @@ static enum rp_code set_scope(const struct rp_rank_query *a, const struct rp_loa
                                     rp_ns_sum(t->totals.span_begin_ns, a->to_ns));
     if (a->has_window || !a->step)
         return RP_OK;
-    step = find_step(t, a->step);
+    uint32_t step = find_step(t, a->step);
     if (step == RP_NONE)
         return no_such_step(loaded, a->step, err);
     *scope = rp_scope_of_step(t, step);
@@ -143,16 +141,13 @@ static enum rp_code fill_joined(struct rp_rank_query *a, const struct rp_setting
                                 struct rp_rank_part *part, struct rp_err *err)
 {
     struct rp_loaded joined = *loaded;
-    struct rp_graph_join join;
-    enum rp_code code = rp_capture_files_join(&a->captures, a->run_of, a->dataset, loaded, &join,
-                                              &part->graphs, &part->arena, err);
+    RP_SCOPED(rp_graph_join_release) struct rp_graph_join join = {0};
 
+    RP_TRY(rp_capture_files_join(&a->captures, a->run_of, a->dataset, loaded, &join, &part->graphs,
+                                 &part->arena, err));
     if (join.trace)
         joined.trace = join.trace;
-    if (code == RP_OK)
-        code = fill_part(a, settings, &joined, scope, part, err);
-    rp_graph_join_release(&join);
-    return code;
+    return fill_part(a, settings, &joined, scope, part, err);
 }
 
 enum rp_code rp_query_make(struct rp_rank_query *a, const struct rp_loaded *loaded,
@@ -196,7 +191,6 @@ static enum rp_code hash_part(const struct rp_rank_query *a, const struct rp_ran
 {
     struct rp_out *out = NULL;
     enum rp_code code = rp_out_open_memory(&out, err);
-    const char *bytes;
     size_t n;
 
     if (code == RP_OK) {
@@ -204,7 +198,7 @@ static enum rp_code hash_part(const struct rp_rank_query *a, const struct rp_ran
         code = rp_out_flush(out, err);
     }
     if (code == RP_OK) {
-        bytes = rp_out_borrow_memory(out, &n);
+        const char *bytes = rp_out_borrow_memory(out, &n);
         content[0] = rp_hash_bytes(bytes, n);
         content[1] = rp_hash_mix(rp_hash_bytes(bytes, n / 2), n);
     }
@@ -253,10 +247,10 @@ enum rp_code rp_query_share(struct rp_rank_query *a, struct rp_rank_slot *slot, 
 enum rp_code rp_query_add(struct rp_rank_query *a, struct rp_rank_slot **out, struct rp_err *err)
 {
     struct rp_rank_slot *slot = calloc(1, sizeof *slot);
-    enum rp_code code;
 
     pthread_mutex_lock(&a->lock);
-    code = slot ? rp_vec_push(&a->slots, slot, err) : rp_err_nomem(err, "analysing a rank");
+    enum rp_code code =
+        slot ? rp_vec_push(&a->slots, slot, err) : rp_err_nomem(err, "analysing a rank");
     pthread_mutex_unlock(&a->lock);
     if (code != RP_OK)
         free(slot);
@@ -282,14 +276,12 @@ enum rp_code rp_query_compact(const struct rp_rank_query *a, struct rp_rank_part
     struct rp_arena arrived = RP_ARENA_INIT;
     void *data = rp_arena_alloc(&arrived, a->row->part->size, _Alignof(max_align_t));
     struct rp_out *out = NULL;
-    enum rp_code code;
-    const char *bytes;
     size_t n;
 
     part->path = rp_arena_text(&arrived, part->path);
     if (part->graphs.used)
         part->graphs.used = rp_arena_text(&arrived, part->graphs.used);
-    code = rp_arena_check(&arrived, "keeping a part", err);
+    enum rp_code code = rp_arena_check(&arrived, "keeping a part", err);
     if (code == RP_OK)
         code = rp_out_open_memory(&out, err);
     if (code == RP_OK) {
@@ -300,7 +292,7 @@ enum rp_code rp_query_compact(const struct rp_rank_query *a, struct rp_rank_part
     rp_arena_adopt(&part->arena, &arrived);
     part->data = data;
     if (code == RP_OK) {
-        bytes = rp_out_borrow_memory(out, &n);
+        const char *bytes = rp_out_borrow_memory(out, &n);
         code = rp_part_read(a->row->part, bytes, n, &part->arena, data, err);
     }
     rp_out_abandon(out);
@@ -507,7 +499,6 @@ static enum rp_code check_missing(struct rp_rank_query *a, uint8_t which, const 
     const char *list = rp_settings_text(a->settings, "rank");
     struct rp_trust_log *log = a->dataset->trust;
     int32_t *numbers;
-    enum rp_code code;
     char text[160];
 
     if (!log || run->ranks.n + run->nothers < 2 || ranks->unrelated)
@@ -516,16 +507,16 @@ static enum rp_code check_missing(struct rp_rank_query *a, uint8_t which, const 
     RP_TRY(rp_err_need(numbers, err, "looking for ranks"));
     for (size_t i = 0; i < run->ranks.n; i++)
         numbers[i] = run->ranks.at[i].number;
-    code = rp_trust_run(log,
-                        &(struct rp_trust_run){.where = !a->run_of ? ""
-                                                        : which    ? " in the second run"
-                                                                   : " in the first run",
-                                               .list = list,
-                                               .waits = a->row->waits,
-                                               .world = run->world_size,
-                                               .numbers = numbers,
-                                               .n = run->ranks.n},
-                        err);
+    enum rp_code code = rp_trust_run(log,
+                                     &(struct rp_trust_run){.where = !a->run_of ? ""
+                                                                     : which ? " in the second run"
+                                                                             : " in the first run",
+                                                            .list = list,
+                                                            .waits = a->row->waits,
+                                                            .world = run->world_size,
+                                                            .numbers = numbers,
+                                                            .n = run->ranks.n},
+                                     err);
     free(numbers);
     if (code != RP_OK || !list || !a->row->waits || ranks->n < 2 ||
         ranks->world_size <= (int64_t)ranks->n)
@@ -586,12 +577,11 @@ static enum rp_code join_all(struct rp_rank_query *a, struct rp_result *result, 
 {
     struct rp_run *runs[2] = {NULL, NULL};
     struct rp_ranks ranks[2];
-    enum rp_code code;
 
     rp_sort(a->slots.at, a->slots.n, sizeof *a->slots.at, by_source);
     if (a->row->files)
         return join_files(a, result, err);
-    code = make_run(a, 0, &runs[0], result, &ranks[0], err);
+    enum rp_code code = make_run(a, 0, &runs[0], result, &ranks[0], err);
     if (code == RP_OK && a->run_of)
         code = make_run(a, 1, &runs[1], result, &ranks[1], err);
     if (code == RP_OK)
@@ -723,12 +713,11 @@ static enum rp_code read_together(struct rp_rank_query *a, struct rp_err *err)
                              .run_of = a->run_of,
                              .sent = true};
     struct rp_out *out = NULL;
-    enum rp_code code;
     const char *bytes = NULL;
     size_t n = 0;
 
     RP_TRY(deal_files(a, &d, err));
-    code = rp_out_open_memory(&out, err);
+    enum rp_code code = rp_out_open_memory(&out, err);
     if (code == RP_OK)
         code = rp_digest_make(&d, out, err);
     if (code == RP_OK)

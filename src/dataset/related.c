@@ -78,8 +78,7 @@ static enum rp_code list_names(const struct rp_trace *t, const int64_t *weight,
 enum rp_code rp_sketch_init(struct rp_sketch *out, const struct rp_trace *trace, struct rp_err *err)
 {
     const struct rp_events *ev = &trace->ev;
-    int64_t *kernels, *ops;
-    enum rp_code code;
+    RP_FREED int64_t *kernels = NULL;
 
     *out = (struct rp_sketch){.boot = rp_trace_boot(trace)};
     if (trace->ndevices)
@@ -87,17 +86,14 @@ enum rp_code rp_sketch_init(struct rp_sketch *out, const struct rp_trace *trace,
                  rp_trace_str(trace, trace->devices[0].name));
     kernels = calloc(2 * ((size_t)trace->str.n + 1), sizeof *kernels);
     RP_TRY(rp_err_need(kernels, err, "comparing traces"));
-    ops = kernels + trace->str.n + 1;
+    int64_t *ops = kernels + trace->str.n + 1;
     for (rp_event e = 0; e < ev->n; e++)
         if (ev->kind[e] == RP_KIND_CPU_OP)
             ops[ev->name[e]]++;
         else if (is_kernel(trace, e))
             rp_ns_add(&kernels[ev->name[e]], ev->dur_ns[e]);
-    code = list_names(trace, kernels, &out->kernels.at, &out->kernels.n, err);
-    if (code == RP_OK)
-        code = list_names(trace, ops, &out->ops.at, &out->ops.n, err);
-    free(kernels);
-    return code;
+    RP_TRY(list_names(trace, kernels, &out->kernels.at, &out->kernels.n, err));
+    return list_names(trace, ops, &out->ops.at, &out->ops.n, err);
 }
 
 void rp_sketch_release(struct rp_sketch *sketch)
@@ -287,14 +283,14 @@ static void check_pairs(struct checking *c)
 
     for (i = 1; i < c->run->ranks.n; i++) {
         const struct rp_rank *rank = &first[i];
-        struct differences now;
 
         /* two files of one rank are compared with each other, and all others with the first */
         for (k = 0;
              k < i && (rank->digest->rank < 0 || first[k].digest->rank != rank->digest->rank); k++)
             ;
         k = k < i ? k : 0;
-        now = compare(first[k].digest, sketch_of(c, &first[k]), rank->digest, sketch_of(c, rank));
+        struct differences now =
+            compare(first[k].digest, sketch_of(c, &first[k]), rank->digest, sketch_of(c, rank));
         apart_ns = now.apart_ns > apart_ns ? now.apart_ns : apart_ns;
         if (!contradicts(&now, first[k].digest->rank >= 0 && rank->digest->rank >= 0))
             continue;

@@ -135,12 +135,11 @@ static bool has_trace_ending(const char *path)
 {
     static const char *const endings[] = {".json", ".rpt", ".pb", ".tar", ".tgz"};
     char shape[256];
-    size_t i, n, k;
 
     shape_of(path, shape, sizeof shape);
-    n = strlen(shape);
-    for (i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        k = strlen(endings[i]);
+    size_t n = strlen(shape);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t k = strlen(endings[i]);
         if (n > k && !strcmp(shape + n - k, endings[i]))
             return true;
     }
@@ -267,9 +266,8 @@ static enum rp_code remark_with(struct rp_trust_log *log, const struct rp_map *s
 static enum rp_code remark_all_unread(struct rp_trust_log *log, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
-    struct rp_map shapes;
+    struct rp_map shapes = {0};
 
-    rp_map_init(&shapes);
     for (size_t i = 0; i < log->traces.n && code == RP_OK; i++) {
         uint64_t key = shape_key(log->traces.at[i].path);
 
@@ -572,10 +570,8 @@ static void mark_here(bool *here, int32_t world, int64_t number)
 static enum rp_code remark_missing(struct rp_trust_log *log, const struct rp_trust_run *run,
                                    struct rp_err *err)
 {
-    bool *here;
+    RP_FREED bool *here = NULL;
     int64_t wanted = 0, missing = 0;
-    enum rp_code code;
-    const char *text;
 
     if (run->world > MOST_RANKS)
         return RP_OK; /* nobody has such a job */
@@ -592,28 +588,27 @@ static enum rp_code remark_missing(struct rp_trust_log *log, const struct rp_tru
         missing += asked && !here[r];
         here[r] = here[r] || !asked;
     }
-    text = rp_arena_textf(
+    const char *text = rp_arena_textf(
         &log->arena, "missing%s: %s of %s: %s%s", run->where, number_text(&log->arena, missing),
         rp_units_count(&log->arena, wanted, run->list ? "selected rank" : "rank"),
         list_missing(&log->arena, here, run->world, missing),
         run->waits ? "; where a collective waits for one of them, that looks like transfer" : "");
-    code = missing ? rp_trust_note(log, "missing_ranks", true, missing, text, err) : RP_OK;
-    free(here);
-    return code;
+    if (missing)
+        RP_TRY(rp_trust_note(log, "missing_ranks", true, missing, text, err));
+    return RP_OK;
 }
 
 /* Finds contradictions to files with numbers being one run. They are only worth a remark, since the
    question is about each file. The run gets their digests. */
 static enum rp_code check_files(struct rp_trust_log *log, struct rp_run *run, struct rp_err *err)
 {
-    int32_t *numbers;
     struct rp_relation relation;
 
     RP_TRY(rp_run_settle(run, err));
     RP_TRY(rp_run_check(run, NULL, &relation, err));
     if (relation.why)
         RP_TRY(rp_trust_note(log, "unrelated", false, RP_ABSENT_I64, relation.why, err));
-    numbers = RP_ARENA_NEW(&log->arena, int32_t, run->ranks.n + 1);
+    int32_t *numbers = RP_ARENA_NEW(&log->arena, int32_t, run->ranks.n + 1);
     RP_TRY(rp_err_need(numbers, err, "comparing traces"));
     for (size_t i = 0; i < run->ranks.n; i++)
         numbers[i] = run->ranks.at[i].number;
@@ -669,7 +664,6 @@ static const char *line_of(const struct rp_trust_log *log, struct rp_arena *aren
                            const struct rp_trust_note *note, size_t n)
 {
     const struct kind *kind = &kinds[kind_of(note->remark.kind)];
-    const char *text;
     const char *end = log->ranked ? kind->end : "";
     size_t i, holes, files = rp_dataset_count(log->dataset);
 
@@ -677,10 +671,10 @@ static const char *line_of(const struct rp_trust_log *log, struct rp_arena *aren
         return note->remark.text;
     rp_sources_borrow_holes(log->dataset->sources, &holes);
     files = log->nfiles ? log->nfiles : files + holes;
-    text = files < 2 ? rp_arena_textf(arena, "%s: ", kind->label)
-                     : rp_arena_textf(arena, "%s: %s of %s: ", kind->label,
-                                      number_text(arena, (int64_t)n),
-                                      rp_units_count(arena, (int64_t)files, kind->one));
+    const char *text = files < 2 ? rp_arena_textf(arena, "%s: ", kind->label)
+                                 : rp_arena_textf(arena, "%s: %s of %s: ", kind->label,
+                                                  number_text(arena, (int64_t)n),
+                                                  rp_units_count(arena, (int64_t)files, kind->one));
     for (i = 0; i < n && i < NAMES_SHOWN; i++)
         text = rp_arena_textf(arena, "%s%s%s%s%s%s", text, i ? ", " : "",
                               short_path(log, note[i].remark.path), note[i].brief ? " (" : "",
@@ -701,13 +695,13 @@ static enum rp_code write_lines(struct rp_trust_log *log, struct rp_result *resu
     RP_TRY(rp_arena_check(&result->arena, "noting remarks", err));
     for (i = 0; i < n; i += k) {
         const struct rp_trust_note *note = &log->notes.at[i];
-        const char *line;
 
         for (k = 1; i + k < n && note->remark.path &&
                     !strcmp(note[k].remark.kind, note->remark.kind) &&
                     note[k].remark.incomplete == note->remark.incomplete && note[k].remark.path;)
             k++;
-        line = rp_arena_escaped(&result->arena, RP_IN_LINE, line_of(log, &result->arena, note, k));
+        const char *line =
+            rp_arena_escaped(&result->arena, RP_IN_LINE, line_of(log, &result->arena, note, k));
         if (note->remark.incomplete)
             trust->incomplete[trust->nincomplete++] = line;
         else

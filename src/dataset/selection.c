@@ -99,12 +99,10 @@ static enum rp_code look_at_names(const struct rp_dataset *dataset, struct rp_se
                                   struct rp_err *err)
 {
     size_t i, n = rp_sources_count(dataset->sources);
-    enum rp_code code = RP_OK;
-    struct rp_map seen;
+    RP_SCOPED(rp_map_release) struct rp_map seen = {0};
     uint32_t first;
 
-    rp_map_init(&seen);
-    for (i = 0; i < n && code == RP_OK; i++) {
+    for (i = 0; i < n; i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
 
         if (s[i].by == RP_KNOWN_BY_HEAD)
@@ -113,24 +111,22 @@ static enum rp_code look_at_names(const struct rp_dataset *dataset, struct rp_se
         if (s[i].number == RP_NO_RANK)
             continue;
         s[i].by = RP_KNOWN_BY_NAME;
-        code = rp_map_intern(&seen, name_key(source, s[i].number), (uint32_t)i, &first, err);
-        if (code == RP_OK && first != i)
+        RP_TRY(rp_map_intern(&seen, name_key(source, s[i].number), (uint32_t)i, &first, err));
+        if (first != i)
             s[i].by = s[first].by = RP_KNOWN_NOT;
     }
-    rp_map_release(&seen);
-    return code;
+    return RP_OK;
 }
 
 enum rp_code rp_selection_make(struct rp_dataset *dataset, const char *list, struct rp_arena *arena,
                                struct rp_err *err)
 {
     size_t i, n = rp_sources_count(dataset->sources), skipped = 0;
-    struct rp_selection *s;
 
     RP_TRY(rp_ranks_check(list, err));
     if (!list || n <= RP_CAPTURE_SEARCH)
         return RP_OK;
-    s = RP_ARENA_NEW(arena, struct rp_selection, n);
+    struct rp_selection *s = RP_ARENA_NEW(arena, struct rp_selection, n);
     RP_TRY(rp_err_need(s, err, "selecting ranks"));
     for (i = 0; i < n; i++)
         if (!rp_is_named_capture(rp_sources_borrow(dataset->sources, i)->name))

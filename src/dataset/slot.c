@@ -139,8 +139,6 @@ static enum rp_code write_block(const struct rp_type *type, const void *part, st
 {
     struct rp_out *block = NULL;
     enum rp_code code = rp_out_open_memory(&block, err);
-    const char *bytes;
-    uint64_t length;
     size_t n;
 
     if (code == RP_OK) {
@@ -148,8 +146,8 @@ static enum rp_code write_block(const struct rp_type *type, const void *part, st
         code = rp_out_flush(block, err);
     }
     if (code == RP_OK) {
-        bytes = rp_out_borrow_memory(block, &n);
-        length = n;
+        const char *bytes = rp_out_borrow_memory(block, &n);
+        uint64_t length = n;
         rp_out_write(to, &length, sizeof length);
         rp_out_write(to, bytes, n);
     }
@@ -274,7 +272,6 @@ enum rp_code rp_digest_copy(const struct rp_digest *digest, struct rp_digest **o
     struct rp_out *bytes = NULL;
     enum rp_code code =
         copy ? rp_out_open_memory(&bytes, err) : rp_err_nomem(err, "copying a digest");
-    const char *at;
     size_t n;
 
     if (code == RP_OK) {
@@ -282,7 +279,7 @@ enum rp_code rp_digest_copy(const struct rp_digest *digest, struct rp_digest **o
         code = rp_out_flush(bytes, err);
     }
     if (code == RP_OK) {
-        at = rp_out_borrow_memory(bytes, &n);
+        const char *at = rp_out_borrow_memory(bytes, &n);
         code = rp_part_read(&digest_type, at, n, &arena, copy, err);
     }
     rp_out_abandon(bytes);

@@ -42,7 +42,6 @@ enum rp_code rp_timeline_open(const struct rp_dataset *dataset, size_t i, struct
                               struct rp_err *err)
 {
     struct rp_timeline *timeline;
-    enum rp_code code;
 
     *out = NULL;
     if (i >= rp_dataset_count(dataset))
@@ -50,7 +49,7 @@ enum rp_code rp_timeline_open(const struct rp_dataset *dataset, size_t i, struct
                           rp_dataset_count(dataset));
     timeline = calloc(1, sizeof *timeline);
     RP_TRY(rp_err_need(timeline, err, "opening a timeline"));
-    code = rp_load_trace(dataset, i, &timeline->import, err);
+    enum rp_code code = rp_load_trace(dataset, i, &timeline->import, err);
     timeline->trace = timeline->import.trace;
     if (code == RP_OK && timeline->trace)
         code = rp_trace_require(timeline->trace, RP_NEED_ALL, err);
@@ -190,13 +189,11 @@ size_t rp_timeline_args(const struct rp_timeline *timeline, uint32_t event, size
                         struct rp_arg_view *out, size_t size)
 {
     const struct rp_trace *t = timeline->trace;
-    uint16_t shape;
-    uint32_t row;
 
     if (event >= t->ev.n)
         return 0;
-    shape = t->ev.shape[event];
-    row = t->ev.arg_row[event];
+    uint16_t shape = t->ev.shape[event];
+    uint32_t row = t->ev.arg_row[event];
     n = clip_range(first, n, rp_args_count(&t->args, shape, row));
     for (size_t i = 0; i < n; i++) {
         struct rp_arg arg = rp_args_at(&t->args, shape, row, (uint32_t)(first + i));
@@ -225,11 +222,10 @@ size_t rp_timeline_linked(const struct rp_timeline *timeline, uint32_t event, ui
 {
     const struct rp_trace *t = timeline->trace;
     rp_link link = event < t->ev.n ? t->ev.link[event] : RP_NONE;
-    size_t count;
 
     if (link == RP_NONE)
         return 0;
-    count = t->links.offset[link + 1] - t->links.offset[link];
+    size_t count = t->links.offset[link + 1] - t->links.offset[link];
     if (n)
         memcpy(out, t->links.member + t->links.offset[link], (n < count ? n : count) * sizeof *out);
     return count;
@@ -257,11 +253,10 @@ static enum rp_code digest_source(void *user, const struct rp_loaded *loaded, st
 {
     struct digest_list *list = user;
     struct source_digest row = {.source = loaded->index, .part = loaded->part};
-    enum rp_code code;
 
     RP_TRY(rp_digest_new(loaded->trace, loaded->source->name, &row.digest, err));
     pthread_mutex_lock(&list->lock);
-    code = rp_vec_push(&list->all, row, err);
+    enum rp_code code = rp_vec_push(&list->all, row, err);
     pthread_mutex_unlock(&list->lock);
     if (code != RP_OK)
         rp_digest_free(row.digest);

@@ -39,12 +39,11 @@ enum rp_code rp_trust_unread(struct rp_trust_log *log, const struct rp_dataset *
                              struct rp_err *err)
 {
     struct rp_unread row = {.source = source, .why = why};
-    enum rp_code code;
 
     pthread_mutex_lock(&log->lock);
     row.path = rp_arena_text(&log->arena, rp_sources_borrow(dataset->sources, source)->name);
     row.reason = rp_arena_textf(&log->arena, "%.*s", (int)strcspn(reason, "\n"), reason);
-    code = rp_vec_push(&log->unread, row, err);
+    enum rp_code code = rp_vec_push(&log->unread, row, err);
     pthread_mutex_unlock(&log->lock);
     return code;
 }
@@ -170,10 +169,8 @@ enum rp_code rp_trust_loaded(struct rp_trust_log *log, const struct rp_loaded *l
 
 void rp_trust_capture(struct rp_trust_log *log, const struct rp_loaded *loaded)
 {
-    struct rp_trust_trace *t;
-
     pthread_mutex_lock(&log->lock);
-    t = rp_trust_find(log, loaded->index, loaded->part);
+    struct rp_trust_trace *t = rp_trust_find(log, loaded->index, loaded->part);
     if (t)
         t->capture = true;
     pthread_mutex_unlock(&log->lock);
@@ -184,14 +181,14 @@ void rp_trust_judge(struct rp_trust_log *log, const struct rp_claim *claims, con
 {
     for (size_t i = 0; i < n; i++) {
         struct rp_trust_trace *t = rp_trust_find(log, source[i], part[i]);
-        const struct rp_trust_trace *other;
 
         if (!t)
             continue;
         t->verdict = claims[i].verdict;
         if (t->verdict != RP_VERDICT_COPY && t->verdict != RP_VERDICT_CLASH)
             continue;
-        other = rp_trust_find(log, source[claims[i].instead], part[claims[i].instead]);
+        const struct rp_trust_trace *other =
+            rp_trust_find(log, source[claims[i].instead], part[claims[i].instead]);
         t->instead = other ? other->path : NULL;
     }
 }

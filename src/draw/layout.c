@@ -115,14 +115,12 @@ static enum rp_code break_rows(struct work *w)
 {
     const struct rp_layout_graph *g = w->g;
     uint32_t *row = w->out->row, n = 0, next = 0;
-    float *used;
-    uint32_t *part, *first;
 
     for (uint32_t v = 0; v < g->n; v++)
         n = row[v] + 1 > n ? row[v] + 1 : n;
-    used = RP_ARENA_NEW(w->arena, float, (size_t)n + 1);
-    part = RP_ARENA_NEW(w->arena, uint32_t, (size_t)n + 1);
-    first = RP_ARENA_NEW(w->arena, uint32_t, (size_t)n + 1);
+    float *used = RP_ARENA_NEW(w->arena, float, (size_t)n + 1);
+    uint32_t *part = RP_ARENA_NEW(w->arena, uint32_t, (size_t)n + 1);
+    uint32_t *first = RP_ARENA_NEW(w->arena, uint32_t, (size_t)n + 1);
     RP_TRY(rp_err_need(used && part && first, w->err, "placing a graph"));
     for (int pass = 0; pass < 2; pass++) {
         memset(used, 0, (size_t)n * sizeof *used);

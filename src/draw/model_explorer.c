@@ -73,28 +73,22 @@ static void put_node(struct rp_out *to, const struct rp_program *p, uint32_t op,
 enum rp_code rp_draw_model_explorer(const struct rp_program *p, struct rp_out *to,
                                     struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
-    struct rp_chars value = {0};
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_chars_release) struct rp_chars value = {0};
     struct rp_hashes hashes;
     struct rp_tree tree;
     const char **paths;
-    enum rp_code code = rp_program_hash(p, &arena, &hashes, err);
 
-    if (code == RP_OK)
-        code = rp_tree_build(p, &hashes, &arena, &tree, err);
-    if (code == RP_OK)
-        code = rp_paths_make(&tree, &arena, &paths, err);
-    if (code == RP_OK) {
-        rp_out_text(to, "{\"label\":");
-        rp_out_escaped(to, RP_IN_SCRIPT, rp_program_text(p, p->name));
-        rp_out_text(to, ",\"graphs\":[{\"id\":");
-        rp_out_escaped(to, RP_IN_SCRIPT, rp_program_text(p, p->name));
-        rp_out_text(to, ",\"nodes\":[");
-        for (uint32_t op = 0; op < p->nops; op++)
-            put_node(to, p, op, paths[tree.home[op]], &value);
-        rp_out_text(to, "]}]}\n");
-    }
-    rp_chars_release(&value);
-    rp_arena_release(&arena);
-    return code;
+    RP_TRY(rp_program_hash(p, &arena, &hashes, err));
+    RP_TRY(rp_tree_build(p, &hashes, &arena, &tree, err));
+    RP_TRY(rp_paths_make(&tree, &arena, &paths, err));
+    rp_out_text(to, "{\"label\":");
+    rp_out_escaped(to, RP_IN_SCRIPT, rp_program_text(p, p->name));
+    rp_out_text(to, ",\"graphs\":[{\"id\":");
+    rp_out_escaped(to, RP_IN_SCRIPT, rp_program_text(p, p->name));
+    rp_out_text(to, ",\"nodes\":[");
+    for (uint32_t op = 0; op < p->nops; op++)
+        put_node(to, p, op, paths[tree.home[op]], &value);
+    rp_out_text(to, "]}]}\n");
+    return RP_OK;
 }

@@ -159,13 +159,12 @@ static enum rp_code put_places(struct page *g)
     column_begin(&b, g, "place");
     for (uint32_t op = 0; op < p->nops; op++) {
         struct rp_source_line at = {"", "", 0};
-        uint32_t string;
 
         if (!rp_op_source(p, op, &at)) {
             rp_web_bytes_number(&b, 0);
             continue;
         }
-        string = rp_strtab_find(&p->strings, at.file, strlen(at.file));
+        uint32_t string = rp_strtab_find(&p->strings, at.file, strlen(at.file));
         RP_TRY(number_of(&g->files, string == UINT32_MAX ? 0 : string, &file, g->err));
         rp_web_bytes_number(&b, (uint64_t)file + 1);
         rp_web_bytes_number(&b, at.line > 0 ? (uint64_t)at.line : 0);
@@ -210,13 +209,12 @@ static size_t constant_text(const struct rp_program *p, uint32_t op, char *out, 
     unsigned char values[RP_HASH_ELEMENTS * 16];
     unsigned elem = p->shapes.at[p->shape.at[op]].elem;
     int64_t n = rp_shape_elements(p, p->shape.at[op]);
-    const struct rp_literal *literal;
     size_t len = 0;
 
     if (p->code.at[op] != RP_OP_CONSTANT || (uint64_t)p->value.at[op] >= p->literals.n ||
         n > RP_HASH_ELEMENTS)
         return 0;
-    literal = &p->literals.at[p->value.at[op]];
+    const struct rp_literal *literal = &p->literals.at[p->value.at[op]];
     if (!rp_literal_known(p, literal) ||
         rp_literal_decode(p, literal, values, sizeof values, NULL) != RP_OK)
         return 0;
@@ -266,14 +264,13 @@ static enum rp_code sharding_number(struct page *g, uint32_t op, struct rp_chars
                                     uint32_t *id)
 {
     const struct rp_attr *attr = rp_op_attr(g->p, op, RP_ATTR_SHARDING);
-    size_t n;
 
     *id = 0;
     if (!attr)
         return RP_OK;
     value->n = 0;
     rp_attr_print(g->p, attr, value);
-    n = value->n < 200 ? value->n : 200;
+    size_t n = value->n < 200 ? value->n : 200;
     return rp_strtab_intern(&g->texts, n ? value->at : "", n, id, g->err);
 }
 
@@ -465,10 +462,9 @@ static enum rp_code put_computations(struct page *g)
 {
     const struct rp_program *p = g->p;
     const struct rp_tree *t = &g->picture.tree;
-    struct rp_map same;
+    struct rp_map same = {0};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&same);
     rp_out_text(g->to, "\"comps\":[");
     for (uint32_t i = 0; code == RP_OK && i < p->computations.n; i++) {
         const struct rp_computation *c = &p->computations.at[i];
@@ -607,11 +603,10 @@ enum rp_code rp_draw_program_html(const struct rp_program *p, const struct rp_dr
     struct page g = {.p = p, .more = more, .to = to, .err = err};
     struct table *tables[] = {&g.scopes, &g.files, &g.foreign};
     struct rp_arena arena = RP_ARENA_INIT;
-    enum rp_code code;
 
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         rp_map_init(&tables[i]->number);
-    code = put_page(&g, &arena);
+    enum rp_code code = put_page(&g, &arena);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         rp_map_release(&tables[i]->number);
         rp_vec_release(&tables[i]->string);

@@ -35,15 +35,14 @@ static const char *root_path(struct paths *s, uint32_t g, int depth)
 {
     const struct rp_tree *t = s->tree;
     uint32_t c = t->groups[g].computation, op = t->caller[c];
-    const char *up, *name;
 
     if (c == t->p->entry)
         return "";
     if (op == RP_NONE || depth > 100) /* it is not called, or is part of an operation, like the
                                          function of a reduction */
         return rp_arena_textf(s->arena, "computations/%s", t->groups[g].name);
-    up = path_of(s, t->home[op], depth + 1);
-    name = rp_program_text(t->p, t->p->op_name.at[op]);
+    const char *up = path_of(s, t->home[op], depth + 1);
+    const char *name = rp_program_text(t->p, t->p->op_name.at[op]);
     if (rp_op_called(t->p, op).n > 1)
         return rp_arena_textf(s->arena, "%s%s%s_calls/%s", up, *up ? "/" : "", name,
                               t->groups[g].name);
@@ -52,14 +51,12 @@ static const char *root_path(struct paths *s, uint32_t g, int depth)
 
 static const char *path_of(struct paths *s, uint32_t g, int depth)
 {
-    const char *up, *word;
-
     if (s->of[g])
         return s->of[g];
     if (s->tree->groups[g].parent == RP_NONE)
         return s->of[g] = root_path(s, g, depth);
-    up = path_of(s, s->tree->groups[g].parent, depth);
-    word = group_word(s, g);
+    const char *up = path_of(s, s->tree->groups[g].parent, depth);
+    const char *word = group_word(s, g);
     return s->of[g] = *up ? rp_arena_textf(s->arena, "%s/%s", up, word) : word;
 }
 

@@ -34,20 +34,18 @@ float rp_picture_height(const struct rp_tree *tree, uint32_t child)
 static float child_width(const struct making *m, uint32_t child)
 {
     const struct rp_program *p = m->p;
-    size_t chars, opcode, name;
-    float w;
 
     if (child >= p->nops)
         return RP_BOX_GROUP_W;
-    chars = m->shape_chars[p->shape.at[child]];
-    opcode = strlen(rp_op_opcode_name(p, child)) + 5;
-    name = strlen(rp_program_text(p, p->op_name.at[child])) + 2;
+    size_t chars = m->shape_chars[p->shape.at[child]];
+    size_t opcode = strlen(rp_op_opcode_name(p, child)) + 5;
+    size_t name = strlen(rp_program_text(p, p->op_name.at[child])) + 2;
     if (rp_tree_is_data(p, child))
         opcode = 12;
     if (name > opcode)
         opcode = name < 26 ? name : 26;
     chars = chars > opcode ? chars : opcode;
-    w = 16 + 6.2f * (float)chars;
+    float w = 16 + 6.2f * (float)chars;
     return w < 70 ? 70 : w > RP_BOX_MOST_W ? RP_BOX_MOST_W : (float)(int)w;
 }
 
@@ -59,7 +57,6 @@ static enum rp_code find_edge(struct making *m, uint32_t from, uint32_t to)
     const struct rp_tree *t = &m->out->tree;
     const struct rp_group *groups = t->groups;
     uint32_t a = t->home[from], b = t->home[to], x = from, y = to;
-    struct found edge;
 
     while (a != b)
         if (groups[a].depth >= groups[b].depth) {
@@ -71,7 +68,7 @@ static enum rp_code find_edge(struct making *m, uint32_t from, uint32_t to)
         }
     if (groups[a].same != a || x == y)
         return RP_OK;
-    edge = (struct found){a, t->index[x], t->index[y]};
+    struct found edge = {a, t->index[x], t->index[y]};
     return rp_vec_push(&m->found, edge, m->err);
 }
 
@@ -205,10 +202,9 @@ enum rp_code rp_picture_make(const struct rp_program *p, struct rp_arena *arena,
                              struct rp_picture *out, struct rp_err *err)
 {
     struct making m = {.p = p, .out = out, .arena = arena, .err = err};
-    enum rp_code code;
 
     *out = (struct rp_picture){0};
-    code = picture_fill(&m);
+    enum rp_code code = picture_fill(&m);
     rp_vec_release(&m.found);
     return code;
 }

@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_TICKS  40
@@ -60,12 +59,11 @@ double rp_plot_y(const struct rp_plot *plot, double value)
 double rp_plot_round_up(double value)
 {
     static const double steps[] = {1, 2, 2.5, 5, 10};
-    double power;
     size_t i = 0;
 
     if (!(value > 0) || !isfinite(value))
         return 1;
-    power = pow(10, floor(log10(value)));
+    double power = pow(10, floor(log10(value)));
     while (i < 4 && steps[i] * power < value * (1 - 1e-12))
         i++;
     return steps[i] * power;

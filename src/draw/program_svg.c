@@ -329,23 +329,17 @@ static void put_poster(const struct poster *s, uint32_t root)
 
 enum rp_code rp_draw_program_svg(const struct rp_program *p, struct rp_out *to, struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     struct rp_picture picture;
     struct rp_opened *opened = NULL;
     bool *open = NULL;
-    uint32_t root;
-    enum rp_code code = rp_picture_make(p, &arena, &picture, err);
 
-    if (code == RP_OK && p->entry == RP_NONE)
-        code = rp_err_set(err, RP_USAGE, "there is nothing to draw: the program is empty");
-    if (code == RP_OK) {
-        root = picture.tree.root[p->entry];
-        code = rp_picture_choose(&picture, root, BOXES, &arena, &open, err);
-        if (code == RP_OK)
-            code = rp_picture_open(&picture, root, open, &arena, &opened, err);
-        if (code == RP_OK)
-            put_poster(&(struct poster){p, &picture, opened, open, to}, root);
-    }
-    rp_arena_release(&arena);
-    return code;
+    RP_TRY(rp_picture_make(p, &arena, &picture, err));
+    if (p->entry == RP_NONE)
+        return rp_err_set(err, RP_USAGE, "there is nothing to draw: the program is empty");
+    uint32_t root = picture.tree.root[p->entry];
+    RP_TRY(rp_picture_choose(&picture, root, BOXES, &arena, &open, err));
+    RP_TRY(rp_picture_open(&picture, root, open, &arena, &opened, err));
+    put_poster(&(struct poster){p, &picture, opened, open, to}, root);
+    return RP_OK;
 }

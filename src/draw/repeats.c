@@ -118,12 +118,11 @@ static enum rp_code count_crossings(struct sequence *s)
     struct rp_tree_build *b = s->b;
     const struct rp_tree_list *list = &b->lists.at[s->group];
     size_t n = b->p->nops + b->groups.n;
-    uint32_t *index;
 
     RP_TRY(rp_vec_reserve(&b->index, n + 1, b->err));
     while (b->index.n <= n)
         b->index.at[b->index.n++] = RP_NONE;
-    index = b->index.at;
+    uint32_t *index = b->index.at;
     for (uint32_t i = 0; i < s->n; i++)
         index[s->child[i]] = i;
     for (uint32_t i = list->begin; i < list->end; i++) {
@@ -167,12 +166,10 @@ static uint32_t layer_begin(const struct sequence *s, const struct run *run)
 
 static const char *stack_name(struct rp_tree_build *b, uint32_t first, uint32_t last)
 {
-    const char *a, *z;
-
     if (first < b->p->nops || last < b->p->nops)
         return "";
-    a = b->groups.at[first - b->p->nops].name;
-    z = b->groups.at[last - b->p->nops].name;
+    const char *a = b->groups.at[first - b->p->nops].name;
+    const char *z = b->groups.at[last - b->p->nops].name;
     return *a && *z ? rp_arena_textf(b->arena, "%s … %s", a, z) : "";
 }
 

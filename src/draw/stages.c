@@ -249,11 +249,9 @@ static enum rp_code copy_attrs(struct uniting *u, const struct rp_program *from,
     const struct rp_attr *attr = rp_op_attrs(from, op, &n);
 
     for (; n; n--, attr++) {
-        const char *text;
-
         if (attr->key == RP_ATTR_PROTO)
             continue;
-        text = rp_attr_text(from, attr, u->arena);
+        const char *text = rp_attr_text(from, attr, u->arena);
         RP_TRY(copy_string(u, from, attr->key, &key));
         RP_TRY(rp_program_add_text(u->out->p, key, text, strlen(text), u->err));
     }
@@ -263,12 +261,10 @@ static enum rp_code copy_attrs(struct uniting *u, const struct rp_program *from,
 static enum rp_code copy_value(struct uniting *u, const struct rp_program *from, uint32_t op,
                                uint32_t shape, int64_t *value)
 {
-    struct rp_literal literal;
-
     *value = from->value.at[op];
     if (from->code.at[op] != RP_OP_CONSTANT || (uint64_t)*value >= from->literals.n)
         return RP_OK;
-    literal = from->literals.at[*value];
+    struct rp_literal literal = from->literals.at[*value];
     literal.shape = shape;
     *value = (int64_t)u->out->p->literals.n;
     return rp_vec_push(&u->out->p->literals, literal, u->err);
@@ -379,7 +375,6 @@ static enum rp_code mark_stages(struct uniting *u, const uint32_t *of_edge)
 static enum rp_code unite(struct uniting *u)
 {
     const struct rp_program *last = u->stages[u->n - 1].p;
-    uint32_t *of_edge;
 
     u->node_of = RP_ARENA_NEW(u->arena, uint32_t *, u->n);
     u->home_of = RP_ARENA_NEW(u->arena, uint32_t *, u->n);
@@ -391,7 +386,7 @@ static enum rp_code unite(struct uniting *u)
         u->out->names[s] = u->stages[s].name;
         RP_TRY(unite_stage(u, s));
     }
-    of_edge = RP_ARENA_NEW(u->arena, uint32_t, u->edges.n + 1);
+    uint32_t *of_edge = RP_ARENA_NEW(u->arena, uint32_t, u->edges.n + 1);
     RP_TRY(rp_err_need(of_edge, u->err, "combining programs"));
     memset(of_edge, 0xff, u->edges.n * sizeof *of_edge);
     number_nodes(u);
@@ -408,12 +403,10 @@ enum rp_code rp_stages_make(const struct rp_stage *stages, size_t n, bool sides,
                             struct rp_arena *arena, struct rp_stages *out, struct rp_err *err)
 {
     struct uniting u = {.stages = stages, .n = n, .arena = arena, .out = out, .err = err};
-    enum rp_code code;
 
     *out = (struct rp_stages){.n = n, .sides = sides};
-    rp_map_init(&u.by_name);
-    rp_map_init(&u.by_ends);
-    code = n ? unite(&u) : rp_err_set(err, RP_USAGE, "there are no programs to combine");
+    enum rp_code code =
+        n ? unite(&u) : rp_err_set(err, RP_USAGE, "there are no programs to combine");
     rp_map_release(&u.by_name);
     rp_map_release(&u.by_ends);
     rp_vec_release(&u.homes);

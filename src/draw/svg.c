@@ -37,11 +37,9 @@ static const char sheet[] =
 
 void rp_svg_number(struct rp_out *to, double value)
 {
-    long hundredths, size;
-
     value = isnan(value) ? 0 : value > FAR ? FAR : value < -FAR ? -FAR : value;
-    hundredths = lround(value * 100);
-    size = hundredths < 0 ? -hundredths : hundredths;
+    long hundredths = lround(value * 100);
+    long size = hundredths < 0 ? -hundredths : hundredths;
     rp_out_printf(to, "%s%ld", hundredths < 0 ? "-" : "", size / 100);
     if (size % 100)
         rp_out_printf(to, size % 10 ? ".%02ld" : ".%ld", size % 10 ? size % 100 : size % 100 / 10);
@@ -281,7 +279,6 @@ void rp_svg_text_in(struct rp_svg *svg, double x, double y, double width, enum r
                     enum rp_text_style style, const char *text)
 {
     size_t room = width > 0 ? (size_t)(fmin(width, FAR) / column_width(style)) : 0, n = 0;
-    size_t tail;
     uint32_t code;
 
     if (rp_screen_width(text) <= room) {
@@ -293,7 +290,7 @@ void rp_svg_text_in(struct rp_svg *svg, double x, double y, double width, enum r
     room = room < 400 ? room : 400;
     for (const char *at = text; *at; n++)
         at += rp_utf8_next(at, &code);
-    tail = (room - 1) / 3 < n ? (room - 1) / 3 : n;
+    size_t tail = (room - 1) / 3 < n ? (room - 1) / 3 : n;
     put_text(svg, x, y, anchor, style, false);
     rp_out_escaped_bytes(svg->to, RP_IN_MARKUP, text, bytes_of(text, room - 1 - tail));
     rp_out_text(svg->to, "…");
@@ -308,11 +305,9 @@ size_t rp_svg_legend(struct rp_svg *svg, double x, double y, double right,
     size_t rows = n > 0;
 
     for (size_t i = 0; i < n; i++) {
-        double width;
-
         if (!entries[i].name)
             continue;
-        width = rp_svg_text_width(RP_TEXT_SMALL, entries[i].name) + 30;
+        double width = rp_svg_text_width(RP_TEXT_SMALL, entries[i].name) + 30;
         if (at > x && at + width > right) {
             at = x;
             y += 18;

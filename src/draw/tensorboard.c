@@ -142,15 +142,14 @@ static void put_shape(struct board *b, uint32_t op)
 {
     const struct rp_op_shape *s = &b->p->shapes.at[b->p->shape.at[op]];
     struct rp_proto_writer *w = &b->w;
-    size_t entry, value, list, shape;
 
     if (s->elem == RP_ELEM_TUPLE || s->flags & RP_SHAPE_UNKNOWN)
         return;
-    entry = rp_proto_begin(w, NODE_ATTR);
+    size_t entry = rp_proto_begin(w, NODE_ATTR);
     rp_proto_put_text(w, ENTRY_KEY, "_output_shapes");
-    value = rp_proto_begin(w, ENTRY_VALUE);
-    list = rp_proto_begin(w, VALUE_LIST);
-    shape = rp_proto_begin(w, LIST_SHAPE);
+    size_t value = rp_proto_begin(w, ENTRY_VALUE);
+    size_t list = rp_proto_begin(w, VALUE_LIST);
+    size_t shape = rp_proto_begin(w, LIST_SHAPE);
     for (uint32_t i = 0; i < s->n; i++) {
         size_t dim = rp_proto_begin(w, SHAPE_DIM);
 
@@ -206,7 +205,6 @@ static enum rp_code put_events(struct board *b, struct rp_out *to)
     struct rp_hashes hashes;
     struct rp_tree tree;
     const char **paths;
-    enum rp_code code;
 
     RP_TRY(rp_program_hash(b->p, b->arena, &hashes, b->err));
     RP_TRY(rp_tree_build(b->p, &hashes, b->arena, &tree, b->err));
@@ -217,7 +215,7 @@ static enum rp_code put_events(struct board *b, struct rp_out *to)
         RP_TRY(name_op(b, op, paths[tree.home[op]]));
     rp_proto_put_fixed64(&event, EVENT_WALL_TIME, 0);
     rp_proto_put_text(&event, EVENT_FILE_VERSION, "brain.Event:2");
-    code = put_record(to, &event, b->err);
+    enum rp_code code = put_record(to, &event, b->err);
     rp_proto_rewind(&event);
     rp_proto_put_fixed64(&event, EVENT_WALL_TIME, 0);
     if (code == RP_OK)
@@ -232,10 +230,7 @@ enum rp_code rp_draw_tensorboard(const struct rp_program *p, struct rp_out *to, 
 {
     struct rp_arena arena = RP_ARENA_INIT;
     struct board b = {.p = p, .arena = &arena, .err = err};
-    enum rp_code code;
-
-    rp_map_init(&b.taken);
-    code = put_events(&b, to);
+    enum rp_code code = put_events(&b, to);
     rp_map_release(&b.taken);
     rp_proto_writer_release(&b.w);
     rp_arena_release(&arena);

@@ -14,7 +14,6 @@
 #include "program/opcodes.h"
 #include "program/order.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -118,13 +117,12 @@ static enum rp_code cluster_of(struct rp_tree_build *b, uint32_t op, uint32_t *g
 {
     const struct rp_attr *attr =
         b->cluster_key == RP_NONE ? NULL : rp_op_attr(b->p, op, b->cluster_key);
-    const char *open, *close;
 
     if (!attr)
         return RP_OK;
-    open = memchr(attr->at, '"', attr->n);
+    const char *open = memchr(attr->at, '"', attr->n);
     open = open ? open + 1 : attr->at;
-    close = memchr(open, '"', (size_t)(attr->at + attr->n - open));
+    const char *close = memchr(open, '"', (size_t)(attr->at + attr->n - open));
     close = close ? close : attr->at + attr->n;
     return child_scope(b, group, open, (size_t)(close - open), RP_GROUP_CLUSTER);
 }
@@ -145,7 +143,6 @@ static enum rp_code scope_of(struct rp_tree_build *b, uint32_t op, uint32_t root
     const struct rp_program *p = b->p;
     bool hlo = strcmp(p->language, "hlo") == 0;
     uint32_t path = p->metas.at[p->meta.at[op]].op_name, known;
-    uint64_t key;
 
     if (!path && !hlo)
         path = p->op_name.at[op];
@@ -153,7 +150,7 @@ static enum rp_code scope_of(struct rp_tree_build *b, uint32_t op, uint32_t root
     RP_TRY(cluster_of(b, op, group));
     if (!path)
         return RP_OK;
-    key = rp_hash_join(UINT64_C(0x70617468) + *group, path);
+    uint64_t key = rp_hash_join(UINT64_C(0x70617468) + *group, path);
     known = rp_map_get(&b->paths, key);
     if (known == RP_MAP_NONE) {
         RP_TRY(
@@ -583,14 +580,11 @@ static enum rp_code keep_groups(struct rp_tree_build *b, struct rp_tree *out)
 
 static enum rp_code find_same(struct rp_tree_build *b, struct rp_tree *out)
 {
-    struct rp_map first;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map first = {0};
 
-    rp_map_init(&first);
-    for (uint32_t g = 0; code == RP_OK && g < out->ngroups; g++)
-        code = rp_map_intern(&first, out->groups[g].hash, g, &out->groups[g].same, b->err);
-    rp_map_release(&first);
-    return code;
+    for (uint32_t g = 0; g < out->ngroups; g++)
+        RP_TRY(rp_map_intern(&first, out->groups[g].hash, g, &out->groups[g].same, b->err));
+    return RP_OK;
 }
 
 /* Finds for each computation the operation that shows it; none shows the entry. */
@@ -678,12 +672,9 @@ enum rp_code rp_tree_build(const struct rp_program *p, const struct rp_hashes *h
                            struct rp_arena *arena, struct rp_tree *out, struct rp_err *err)
 {
     struct rp_tree_build b = {.p = p, .hashes = hashes, .arena = arena, .err = err};
-    enum rp_code code;
 
     *out = (struct rp_tree){.p = p};
-    rp_map_init(&b.scopes);
-    rp_map_init(&b.paths);
-    code = build_all(&b, out);
+    enum rp_code code = build_all(&b, out);
     out->home = b.home;
     out->root = b.root;
     out->caller = RP_ARENA_NEW(arena, uint32_t, p->computations.n + 1);

@@ -10,7 +10,6 @@
 #include "dump/bisect.h"
 #include "replay/search.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct skipped_row {

@@ -70,13 +70,10 @@ static enum rp_code fill_breaks(const struct rp_dump_torch *torch, struct breaks
 static enum rp_code breaks_run(const struct rp_dump_call *call, struct rp_result *result,
                                struct rp_err *err)
 {
-    struct rp_dump_torch torch;
-    enum rp_code code = rp_dump_torch_need(call, &result->arena, &torch, err);
+    RP_SCOPED(rp_dump_torch_release) struct rp_dump_torch torch = {0};
 
-    if (code == RP_OK)
-        code = fill_breaks(&torch, result->root, &result->arena, err);
-    rp_dump_torch_release(&torch);
-    return code;
+    RP_TRY(rp_dump_torch_need(call, &result->arena, &torch, err));
+    return fill_breaks(&torch, result->root, &result->arena, err);
 }
 
 const struct rp_dump_word rp_dump_breaks = {.name = "breaks",

@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "base/order.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define WORDS 4 /* opcodes of a summary */
@@ -60,15 +59,13 @@ static const struct rp_match_side *side_of(const struct compare_ctx *c, int righ
 /* Marks computations that were not compared because the other program has an equal one. */
 static enum rp_code find_equal(const struct compare_ctx *c, bool *equal[2])
 {
-    struct rp_map hashes;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map hashes = {0};
 
-    rp_map_init(&hashes);
-    for (int right = 0; right < 2 && code == RP_OK; right++) {
+    for (int right = 0; right < 2; right++) {
         const struct rp_match_side *s = side_of(c, right);
         size_t n = s->p->computations.n;
 
-        for (uint32_t i = 0; i < n && code == RP_OK; i++) {
+        for (uint32_t i = 0; i < n; i++) {
             const struct rp_computation *computation = &s->p->computations.at[i];
             uint64_t key = s->hashes.computation[i];
             uint32_t had = rp_map_get(&hashes, key);
@@ -76,15 +73,15 @@ static enum rp_code find_equal(const struct compare_ctx *c, bool *equal[2])
             if (computation->n && s->visited[computation->first])
                 continue;
             if (!right)
-                code = rp_map_put(&hashes, key, had == RP_MAP_NONE ? 1 : had + 1, c->err);
+                RP_TRY(rp_map_put(&hashes, key, had == RP_MAP_NONE ? 1 : had + 1, c->err));
             else if (had != RP_MAP_NONE && had > 0) {
                 equal[1][i] = true;
-                code = rp_map_put(&hashes, key, had - 1, c->err);
+                RP_TRY(rp_map_put(&hashes, key, had - 1, c->err));
             }
         }
     }
     /* Whatever remains in the map has no equal on the right. */
-    for (uint32_t i = 0; i < c->match.left.p->computations.n && code == RP_OK; i++) {
+    for (uint32_t i = 0; i < c->match.left.p->computations.n; i++) {
         const struct rp_computation *computation = &c->match.left.p->computations.at[i];
         uint64_t key = c->match.left.hashes.computation[i];
         uint32_t rest = rp_map_get(&hashes, key);
@@ -94,10 +91,9 @@ static enum rp_code find_equal(const struct compare_ctx *c, bool *equal[2])
         if (rest == RP_MAP_NONE || rest == 0)
             equal[0][i] = true;
         else
-            code = rp_map_put(&hashes, key, rest - 1, c->err);
+            RP_TRY(rp_map_put(&hashes, key, rest - 1, c->err));
     }
-    rp_map_release(&hashes);
-    return code;
+    return RP_OK;
 }
 
 /* A partner that replaced another kind of instruction does not count, because that instruction may
@@ -212,8 +208,6 @@ enum rp_code rp_dump_compare(const struct rp_dump_version *left,
                                    .flops = right->costs.program.flops - left->costs.program.flops,
                                    .bytes = right->costs.program.bytes - left->costs.program.bytes,
                                    .same = left->side.hashes.program == right->side.hashes.program};
-    rp_map_init(&c.rest);
-    rp_map_init(&c.opcodes);
     equal[0] = RP_ARENA_NEW(&c.scratch, bool, left->program->computations.n + 1);
     equal[1] = RP_ARENA_NEW(&c.scratch, bool, right->program->computations.n + 1);
     enum rp_code code = rp_err_need(equal[0] && equal[1], err, "comparing programs");

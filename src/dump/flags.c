@@ -4,7 +4,6 @@
 #include "dump/words.h"
 
 #include <string.h>
-#include <strings.h>
 
 /* ---- the answer ---- */
 

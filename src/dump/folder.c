@@ -11,7 +11,6 @@
 #include "result/print_units.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static enum rp_code index_names(struct rp_dump_folder *folder, struct rp_arena *arena,

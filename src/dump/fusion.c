@@ -15,7 +15,6 @@
 #include "result/print_units.h"
 #include "xref/xref.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct fusion_op {
@@ -640,39 +639,33 @@ static enum rp_code sum_for(struct fusion_ctx *ctx, struct rp_map *names, struct
 static enum rp_code sum_producers(struct fusion_ctx *ctx, struct producer_sum *sums, size_t *n)
 {
     struct producer_sum *sum;
-    struct rp_map names;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map names = {0};
 
     *n = 0;
-    rp_map_init(&names);
-    for (size_t i = 0; i < ctx->log.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < ctx->log.n; i++) {
         const struct rp_fusion_step *s = &ctx->log.at[i];
 
-        code = sum_for(ctx, &names, sums, n, s->producer, &sum);
-        if (code == RP_OK)
-            sum_step(sum, s, i);
-        if (code == RP_OK && s->kind == RP_FUSION_FUSED) {
-            code = sum_for(ctx, &names, sums, n, s->consumer, &sum);
-            if (code == RP_OK)
-                sum->absorbed++;
+        RP_TRY(sum_for(ctx, &names, sums, n, s->producer, &sum));
+        sum_step(sum, s, i);
+        if (s->kind == RP_FUSION_FUSED) {
+            RP_TRY(sum_for(ctx, &names, sums, n, s->consumer, &sum));
+            sum->absorbed++;
         }
     }
-    rp_map_release(&names);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code explain_all(struct fusion_ctx *ctx)
 {
     struct fusion_root *root = ctx->root;
     struct producer_sum *sums = RP_ARENA_NEW(ctx->arena, struct producer_sum, 2 * ctx->log.n + 1);
-    struct rp_map reasons;
+    struct rp_map reasons = {0};
     size_t n;
 
     root->reasons = RP_ARENA_NEW(ctx->arena, struct fusion_reason, ctx->log.n + 1);
     RP_TRY(rp_err_need(sums && root->reasons, ctx->err, "summing fusions"));
     RP_TRY(sum_producers(ctx, sums, &n));
     rp_sort(sums, n, sizeof *sums, by_first);
-    rp_map_init(&reasons);
     enum rp_code code = RP_OK;
     for (size_t i = 0; i < n && code == RP_OK; i++) {
         bool fused = sums[i].fused || sums[i].absorbed;
@@ -791,8 +784,6 @@ static enum rp_code fusion_run(const struct rp_dump_call *call, struct rp_result
                              .after = RP_IMPORT_INIT,
                              .err = err};
 
-    rp_map_init(&ctx.stems);
-    rp_map_init(&ctx.names);
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
     enum rp_code code = answer_fusion(&ctx);
     rp_xref_release(&ctx.before_x);

@@ -334,13 +334,12 @@ static bool is_container(const struct kernels_ctx *ctx, size_t i)
 static enum rp_code sum_lines(struct kernels_ctx *ctx)
 {
     struct kernels_root *root = ctx->root;
-    struct rp_map lines;
+    struct rp_map lines = {0};
     enum rp_code code = RP_OK;
     uint32_t at;
 
     root->lines = RP_ARENA_NEW(ctx->arena, struct line_row, root->nkernels + 1);
     RP_TRY(rp_err_need(root->lines, ctx->err, "summing lines"));
-    rp_map_init(&lines);
     for (size_t i = 0; i < root->nkernels && code == RP_OK; i++) {
         const struct kernel_row *row = &root->kernels[i];
         const char *line = row->line ? row->line : "(no line)";

@@ -153,27 +153,22 @@ static bool has_unknown_costs(const struct rp_program *p, const struct rp_costs 
 static enum rp_code measure_program(struct ls_ctx *ls, size_t source, struct rp_err *err)
 {
     struct ls_program *to = &ls->programs[source];
-    struct rp_import import = RP_IMPORT_INIT;
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_import_release) struct rp_import import = RP_IMPORT_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     struct rp_costs costs;
     struct rp_hashes hashes;
-    enum rp_code code = rp_load_program(ls->call->dataset, source, &import, err);
 
-    if (code == RP_OK)
-        code = rp_program_count(import.program, &scratch, &costs, err);
-    if (code == RP_OK)
-        code = rp_program_hash(import.program, &scratch, &hashes, err);
-    if (code == RP_OK)
-        *to = (struct ls_program){.read = true,
-                                  .instructions = import.program->nops,
-                                  .flops = has_unknown_costs(import.program, &costs)
-                                               ? RP_ABSENT_I64
-                                               : rounded(costs.program.flops),
-                                  .bytes = rounded(costs.program.bytes),
-                                  .hash = hashes.program};
-    rp_arena_release(&scratch);
-    rp_import_release(&import);
-    return code;
+    RP_TRY(rp_load_program(ls->call->dataset, source, &import, err));
+    RP_TRY(rp_program_count(import.program, &scratch, &costs, err));
+    RP_TRY(rp_program_hash(import.program, &scratch, &hashes, err));
+    *to = (struct ls_program){.read = true,
+                              .instructions = import.program->nops,
+                              .flops = has_unknown_costs(import.program, &costs)
+                                           ? RP_ABSENT_I64
+                                           : rounded(costs.program.flops),
+                              .bytes = rounded(costs.program.bytes),
+                              .hash = hashes.program};
+    return RP_OK;
 }
 
 /* A damaged program is noted, and does not end the list. */

@@ -250,14 +250,12 @@ static enum rp_code add_sum(struct rp_map *map, struct memory_sum *sums, size_t 
 static enum rp_code sum_live(struct memory_ctx *ctx)
 {
     struct memory_root *root = ctx->root;
-    struct rp_map lines, operators;
+    struct rp_map lines = {0}, operators = {0};
     enum rp_code code = RP_OK;
 
     root->lines = RP_ARENA_NEW(ctx->arena, struct memory_sum, root->nlive + 1);
     root->operators = RP_ARENA_NEW(ctx->arena, struct memory_sum, root->nlive + 1);
     RP_TRY(rp_err_need(root->lines && root->operators, ctx->err, "summing buffers"));
-    rp_map_init(&lines);
-    rp_map_init(&operators);
     for (size_t i = 0; i < root->nlive && code == RP_OK; i++) {
         const struct memory_value *v = &root->live[i];
         const char *unknown = rp_arena_textf(ctx->arena, "(%s)", v->kind);
@@ -486,14 +484,14 @@ static enum rp_code describe_module(struct memory_ctx *ctx)
 static enum rp_code module_row(struct memory_ctx *ctx, const struct rp_dump_module *module,
                                struct memory_module *row, bool *found, struct rp_err *err)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
-    struct rp_buffers b;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_buffers_release) struct rp_buffers b = {0};
     struct rp_buffer_lives lives;
-    enum rp_code code = rp_dump_buffers(&ctx->folder, module, &b, found, err);
 
-    if (code == RP_OK && *found)
-        code = rp_buffers_lives(&b, &scratch, &lives, err);
-    if (code == RP_OK && *found) {
+    RP_TRY(rp_dump_buffers(&ctx->folder, module, &b, found, err));
+    if (*found)
+        RP_TRY(rp_buffers_lives(&b, &scratch, &lives, err));
+    if (*found) {
         *row = (struct memory_module){.module = module->name,
                                       .id = module->id < 0 ? RP_ABSENT_I64 : module->id,
                                       .allocated_bytes = b.total_bytes,
@@ -508,11 +506,9 @@ static enum rp_code module_row(struct memory_ctx *ctx, const struct rp_dump_modu
                                               : lives.heap_bytes - lives.heap_peak_bytes,
                                       .padding_bytes = RP_ABSENT_I64,
                                       .instructions = lives.n ? (int64_t)b.order.n : RP_ABSENT_I64};
-        code = rp_dump_reported_bytes(&ctx->folder, module, &row->reported_bytes, err);
+        RP_TRY(rp_dump_reported_bytes(&ctx->folder, module, &row->reported_bytes, err));
     }
-    rp_buffers_release(&b);
-    rp_arena_release(&scratch);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code list_modules(struct memory_ctx *ctx)

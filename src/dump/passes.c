@@ -343,9 +343,9 @@ static enum rp_code open_stage(const struct passes_ctx *ctx, size_t source,
                                struct stage_program *out)
 {
     *out = (struct stage_program){.import = RP_IMPORT_INIT};
-    enum rp_code code = rp_load_program(ctx->call->dataset, source, &out->import, ctx->err);
-    return code == RP_OK ? rp_dump_version_init(&out->version, out->import.program, ctx->err)
-                         : code;
+
+    RP_TRY(rp_load_program(ctx->call->dataset, source, &out->import, ctx->err));
+    return rp_dump_version_init(&out->version, out->import.program, ctx->err);
 }
 
 static void close_stage(struct stage_program *stage)
@@ -442,13 +442,12 @@ static enum rp_code sum_profile(struct passes_ctx *ctx)
 {
     struct passes_root *root = ctx->root;
     enum rp_code code = RP_OK;
-    struct rp_map names;
+    struct rp_map names = {0};
 
     root->time_ns = ctx->times.n ? 0 : RP_ABSENT_I64;
     root->profile = RP_ARENA_NEW(ctx->arena, struct pass_profile, ctx->rows.n + 1);
     root->unchanged = RP_ARENA_NEW(ctx->arena, const char *, ctx->rows.n + ctx->quiet.n + 1);
     RP_TRY(rp_err_need(root->profile && root->unchanged, ctx->err, "summing times"));
-    rp_map_init(&names);
     for (size_t i = 0; i < ctx->rows.n && code == RP_OK; i++) {
         const struct pass_row *row = &ctx->rows.at[i];
 

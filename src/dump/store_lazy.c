@@ -15,7 +15,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -98,7 +97,6 @@ enum rp_code rp_dump_compact_lazy(const char *path, const char *all, size_t n, u
     *saved = 0;
     snprintf(graphs, sizeof graphs, "%s.reprise", path);
     snprintf(steps, sizeof steps, "%s.steps", path);
-    rp_map_init(&c.by_hash);
     c.graphs = fopen(graphs, "we");
     c.steps = fopen(steps, "we");
     bool ok = c.graphs && c.steps;

@@ -233,17 +233,16 @@ static struct piece inner_kernel(const char *args)
 
     while (p < stop) {
         const char *end = end_of_argument(p, stop);
-        struct piece name;
-        int now;
 
         p += strspn(p, " ");
-        name = argument_name(p, end);
-        now = !name.at                                                                        ? 0
-              : ends_in(name, "_impl")                                                        ? 4
-              : strstr(name.at, "config") == name.at                                          ? 1
-              : ends_in(name, "_config") || ends_in(name, "_selector") || ends_in(name, "_t") ? 1
-              : name.at[name.len] == '<'                                                      ? 3
-                                                                                              : 2;
+        struct piece name = argument_name(p, end);
+        int now = !name.at                               ? 0
+                  : ends_in(name, "_impl")               ? 4
+                  : strstr(name.at, "config") == name.at ? 1
+                  : ends_in(name, "_config") || ends_in(name, "_selector") || ends_in(name, "_t")
+                      ? 1
+                  : name.at[name.len] == '<' ? 3
+                                             : 2;
         if (now > rank) {
             best = name;
             rank = now;
@@ -361,20 +360,18 @@ size_t rp_short_name(const char *name, char *out, size_t cap)
 {
     struct writer w = {out, 0, cap};
     char readable[1024];
-    const char *end, *begin;
-    size_t len;
 
     if (!cap)
         return 0;
     if (rp_demangle(name, readable, sizeof readable))
         name = readable;
-    end = end_of_name(name);
-    begin = last_component(name, end);
+    const char *end = end_of_name(name);
+    const char *begin = last_component(name, end);
     if (*end && begin != end && is_scoped(name, begin) && is_declaration(end) &&
         strncmp(name, "Memcpy", 6) != 0 && strncmp(name, "Memset", 6) != 0) {
         write_declaration(&w, name, begin, end);
     } else {
-        len = rp_kernel_name_len(name, library_name_len(name));
+        size_t len = rp_kernel_name_len(name, library_name_len(name));
         append_cut(&w, name, len);
     }
     out[w.at] = '\0';

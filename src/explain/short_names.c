@@ -78,11 +78,10 @@ static void next_word(struct row *row, bool all)
 
     do {
         size_t n = 0;
-        char before;
 
         while (*p && !isalnum((unsigned char)*p) && !(cpp && *p == '_'))
             p++;
-        before = p > row->name ? p[-1] : ' ';
+        char before = p > row->name ? p[-1] : ' ';
         for (; isalnum((unsigned char)*p) || (cpp && *p == '_'); p++)
             if (n + 1 < WORD_BYTES)
                 row->word[n++] = *p;

@@ -78,43 +78,39 @@ static enum rp_code walk_profile(struct walk *w, struct rp_err *err)
 static enum rp_code take_stage(struct walk *w, const struct rp_dump_module *module, size_t source,
                                struct rp_err *err)
 {
-    struct rp_import import = {0};
+    RP_SCOPED(rp_import_release) struct rp_import import = {0};
     struct rp_err why = RP_ERR_INIT;
-    enum rp_code code = RP_OK;
     bool fresh;
 
     RP_TRY(is_new(w, module->name, strlen(module->name), &fresh, err));
     if (!fresh)
         return RP_OK;
     if (rp_load_program(w->loaded->dataset, source, &import, &why) == RP_OK && import.program)
-        code = w->fn(w->user, module->name, import.program, err);
-    rp_import_release(&import);
-    return code;
+        RP_TRY(w->fn(w->user, module->name, import.program, err));
+    return RP_OK;
 }
 
 static enum rp_code walk_dump(struct walk *w, struct rp_err *err)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     struct rp_dump dump = {0};
-    enum rp_code code = rp_dataset_dump(w->loaded->dataset, &scratch, &dump, err);
 
-    for (size_t i = 0; i < dump.nmodules && code == RP_OK; i++)
-        for (size_t k = 0; k < dump.modules[i].nstages && code == RP_OK; k++)
+    RP_TRY(rp_dataset_dump(w->loaded->dataset, &scratch, &dump, err));
+    for (size_t i = 0; i < dump.nmodules; i++)
+        for (size_t k = 0; k < dump.modules[i].nstages; k++)
             if (dump.modules[i].stages[k].point == RP_DUMP_AT_AFTER)
-                code = take_stage(w, &dump.modules[i], dump.modules[i].stages[k].source, err);
-    rp_arena_release(&scratch);
-    return code;
+                RP_TRY(take_stage(w, &dump.modules[i], dump.modules[i].stages[k].source, err));
+    return RP_OK;
 }
 
 enum rp_code rp_xla_each_program(const struct rp_loaded *loaded, rp_xla_program_fn *fn, void *user,
                                  struct rp_err *err)
 {
     struct walk w = {.loaded = loaded, .fn = fn, .user = user};
-    enum rp_code code;
 
     if (!loaded->dataset)
         return RP_OK;
-    code = rp_strtab_init(&w.done, err);
+    enum rp_code code = rp_strtab_init(&w.done, err);
     if (code == RP_OK)
         code = walk_profile(&w, err);
     if (code == RP_OK)
@@ -170,17 +166,14 @@ static enum rp_code add_names(void *user, const char *module, const struct rp_pr
 enum rp_code rp_xla_names_init(struct rp_xla_names *n, const struct rp_loaded *loaded,
                                struct rp_err *err)
 {
-    struct rp_arg_key module;
-    enum rp_code code;
+    RP_SCOPED(rp_arg_key_release) struct rp_arg_key module = {0};
 
     *n = (struct rp_xla_names){0};
-    rp_map_init(&n->known);
     RP_TRY(rp_strtab_init(&n->paths, err));
-    code = rp_arg_key_init(&module, loaded->trace, "hlo_module", err);
-    if (code == RP_OK && module.key != RP_NONE)
-        code = rp_xla_each_program(loaded, add_names, n, err);
-    rp_arg_key_release(&module);
-    return code;
+    RP_TRY(rp_arg_key_init(&module, loaded->trace, "hlo_module", err));
+    if (module.key != RP_NONE)
+        RP_TRY(rp_xla_each_program(loaded, add_names, n, err));
+    return RP_OK;
 }
 
 void rp_xla_names_release(struct rp_xla_names *n)

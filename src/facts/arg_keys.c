@@ -51,17 +51,15 @@ bool rp_arg_key_find(const struct rp_arg_key *k, rp_event e, struct rp_arg *out)
 {
     const struct rp_args *args = &k->trace->args;
     uint16_t shape = k->trace->ev.shape[e];
-    uint32_t column;
-    int64_t cell;
 
     if (k->key == RP_NONE)
         return false;
     if (shape >= k->column.n)
         return rp_args_find(args, shape, k->trace->ev.arg_row[e], k->key, out) != 0;
-    column = k->column.at[shape];
+    uint32_t column = k->column.at[shape];
     if (column == UINT32_MAX)
         return false;
-    cell = rp_args_cell(args, column, k->trace->ev.arg_row[e]);
+    int64_t cell = rp_args_cell(args, column, k->trace->ev.arg_row[e]);
     out->key = k->key;
     out->type = args->key_type[column];
     if (out->type == RP_ARG_STR || out->type == RP_ARG_RAW)

@@ -103,13 +103,12 @@ static enum rp_code add_launch(const struct side *s, const struct rp_map *calls,
 {
     const struct rp_trace *h = s->host, *d = s->device;
     rp_event call = rp_map_get(calls, (uint64_t)d->links.native_id[d->ev.link[work]]);
-    const char *name;
 
     out->work++;
     count_own(d, work, out);
     if (call == RP_MAP_NONE)
         return RP_OK;
-    name = rp_trace_str(h, h->ev.name[call]);
+    const char *name = rp_trace_str(h, h->ev.name[call]);
     out->unlike += launched_kind(name) != d->ev.kind[work];
     return rp_vec_push(&out->at,
                        ((struct launch){.call_ns = h->ev.ts_ns[call],
@@ -125,11 +124,9 @@ RP_ORDER(by_call, struct launch, RP_UP(call_ns))
 static enum rp_code find_launches(const struct side *s, struct launches *out, struct rp_err *err)
 {
     const struct rp_trace *d = s->device;
-    enum rp_code code;
-    struct rp_map calls;
+    struct rp_map calls = {0};
+    enum rp_code code = map_calls(s->host, &calls, err);
 
-    rp_map_init(&calls);
-    code = map_calls(s->host, &calls, err);
     for (rp_event e = 0; code == RP_OK && e < d->ev.n; e++)
         if (rp_kind_is_device_work(d->ev.kind[e]) && is_linked(d, e, d->ev.kind[e]))
             code = add_launch(s, &calls, e, out, err);
@@ -272,14 +269,12 @@ static void pair_name(const struct side *s, const struct named *at, size_t n,
 /* The middle of the differences, and how far the middle 80 % of them are from it. */
 static void judge_names(int64_t *differences, size_t n, struct rp_recorders *out)
 {
-    int64_t low, high, middle;
-
     if (n < MATCHED_MIN)
         return;
     qsort(differences, n, sizeof *differences, by_size);
-    low = differences[n / 10];
-    high = differences[n - 1 - n / 10];
-    middle = differences[n / 2];
+    int64_t low = differences[n / 10];
+    int64_t high = differences[n - 1 - n / 10];
+    int64_t middle = differences[n / 2];
     if (minus(high, low) < 0 || minus(high, low) > RP_LONG_NS) /* chance */
         return;
     out->by = RP_RECORDERS_NAMES;

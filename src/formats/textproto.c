@@ -105,10 +105,8 @@ static enum rp_code parse_strings(struct parser *p, uint32_t number)
                 p->at++;
             rp_proto_add_bytes(p->to, run, (size_t)(p->at - run));
             if (p->at + 1 < p->end && *p->at == '\\') {
-                uint8_t byte;
-
                 p->at++;
-                byte = (uint8_t)read_escape(p);
+                uint8_t byte = (uint8_t)read_escape(p);
                 rp_proto_add_bytes(p->to, &byte, 1);
             } else if (p->at < p->end && *p->at == '\\') {
                 p->at++;
@@ -191,14 +189,13 @@ static enum rp_code parse_scalar(struct parser *p, const struct rp_schema_field 
 {
     const char *where = p->at;
     struct rp_bytes w = read_word(p);
-    uint64_t bits;
     char text[64], *end;
 
     if (!w.n || w.n >= sizeof text)
         return FAIL(p, where, "expected a value");
     memcpy(text, w.at, w.n);
     text[w.n] = '\0';
-    bits = scalar_bits(field, text, &end);
+    uint64_t bits = scalar_bits(field, text, &end);
     for (const struct rp_schema_word *e = field->words; e && e->word; e++)
         if (word_is(w, e->word)) {
             bits = (uint64_t)(int64_t)e->value;
@@ -261,8 +258,6 @@ static enum rp_code parse_fields(struct parser *p, const struct rp_schema *schem
 static enum rp_code parse_value(struct parser *p, const struct rp_schema_field *field, bool packed)
 {
     char c = peek_char(p);
-    enum rp_code code;
-    size_t begun;
 
     if (field->type == RP_SCHEMA_TEXT)
         return c == '"' || c == '\'' ? parse_strings(p, field->number)
@@ -275,8 +270,8 @@ static enum rp_code parse_value(struct parser *p, const struct rp_schema_field *
         return FAIL(p, p->at, "messages are nested too deeply");
     p->at++;
     p->depth--;
-    begun = rp_proto_begin(p->to, field->number);
-    code = parse_fields(p, field->message, c == '{' ? '}' : '>');
+    size_t begun = rp_proto_begin(p->to, field->number);
+    enum rp_code code = parse_fields(p, field->message, c == '{' ? '}' : '>');
     rp_proto_end(p->to, begun);
     p->depth++;
     return code;
@@ -326,7 +321,6 @@ static enum rp_code parse_fields(struct parser *p, const struct rp_schema *schem
     for (char c = peek_char(p); c != close; c = peek_char(p)) {
         const char *where = p->at;
         const struct rp_schema_field *field;
-        struct rp_bytes name;
 
         if (!c)
             return FAIL(p, p->at, "the text ends inside a message");
@@ -334,7 +328,7 @@ static enum rp_code parse_fields(struct parser *p, const struct rp_schema *schem
             RP_TRY(skip_value(p));
             field = NULL;
         } else {
-            name = read_word(p);
+            struct rp_bytes name = read_word(p);
             if (!name.n)
                 return FAIL(p, where, "expected a field of '%s'", schema->name);
             field = field_by_name(schema, name);
@@ -449,7 +443,6 @@ static enum rp_code print_field(const struct printer *p, const struct rp_schema_
                                 const struct rp_proto_cursor *c, const struct rp_proto_item *it,
                                 unsigned level, bool *first)
 {
-    struct rp_proto_cursor inner;
     uint64_t v = it->value;
 
     if (field->type == RP_SCHEMA_TEXT && it->wire == RP_WIRE_BYTES) {
@@ -465,7 +458,7 @@ static enum rp_code print_field(const struct printer *p, const struct rp_schema_
         rp_out_char(p->to, '}');
         end_line(p);
     } else if (it->wire == RP_WIRE_BYTES) { /* packed */
-        inner = rp_proto_enter(c, it);
+        struct rp_proto_cursor inner = rp_proto_enter(c, it);
         while (next_packed(field, &inner, &v)) {
             begin_line(p, level, *first);
             rp_out_printf(p->to, "%s: ", field->name);

@@ -299,10 +299,8 @@ static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
     }
     for (; best > 0 && width > 1e-9; width /= 2)
         for (size_t r = 0; r < 2; r++) {
-            double x;
-
             cycle = c->cycle_ns * (r ? 1 + width : 1 - width);
-            x = concentration_of_all(c, votes, cycle, best);
+            double x = concentration_of_all(c, votes, cycle, best);
             if (x > best) {
                 best = x;
                 c->cycle_ns = cycle;
@@ -336,11 +334,9 @@ enum rp_code rp_job_learn_cycle(struct rp_job_costs *c, struct rp_err *err)
 
 double rp_job_wake_ns(const struct rp_job_costs *costs, size_t rank, double at_ns)
 {
-    double wait;
-
     if (!(costs->cycle_ns > 0))
         return costs->ranks[rank].vote_lag_ns;
-    wait = fmod(costs->ranks[rank].phase_ns - at_ns, costs->cycle_ns);
+    double wait = fmod(costs->ranks[rank].phase_ns - at_ns, costs->cycle_ns);
     return wait < 0 ? wait + costs->cycle_ns : wait;
 }
 
@@ -449,7 +445,6 @@ enum rp_code rp_job_ring_ns(const struct rp_job_costs *costs, double bytes, doub
                      .loops = rp_job_loops(costs, bytes),
                      .bytes = rp_job_message_bytes(costs, bytes),
                      .err = err};
-    enum rp_code code;
 
     if (!costs->has_transfers) {
         for (size_t r = 0; r < costs->nranks; r++)
@@ -457,7 +452,7 @@ enum rp_code rp_job_ring_ns(const struct rp_job_costs *costs, double bytes, doub
         return RP_OK;
     }
     rp_task_graph_init(&x.g);
-    code = ring_tasks(&x);
+    enum rp_code code = ring_tasks(&x);
     if (code == RP_OK)
         code = ring_edges(&x);
     if (code == RP_OK)
@@ -484,7 +479,6 @@ enum rp_code rp_job_costs_init(struct rp_job_costs *out, const struct rp_job_mea
 {
     *out = (struct rp_job_costs){.job = means->job, .nranks = means->nranks};
     rp_arena_init(&out->arena);
-    rp_map_init(&out->bytes_of);
     if (means->job->has_servers)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "tensor: groups of tensors that travel through BytePS servers cannot be "

@@ -100,10 +100,9 @@ static void sort_all(struct rp_exchange_ctx *f)
 enum rp_code rp_exchange_index_records(struct rp_exchange_ctx *f)
 {
     const struct rp_job *job = f->m->job;
-    struct rp_map threads;
+    struct rp_map threads = {0};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&threads);
     for (size_t i = 0; code == RP_OK && i < job->nnodes; i++) {
         size_t clock = rp_job_clock_of(job, job->nodes[i].id);
 
@@ -194,11 +193,10 @@ static int64_t ready_ns(const struct rp_exchange_ctx *f, size_t worker, int64_t 
     for (size_t r = 0; r < job->nranks; r++)
         for (size_t i = 0; f->out->worker_of[r] == worker && i < job->ranks[r].edges.n; i++) {
             const struct rp_job_edge *e = &job->ranks[r].edges.at[i];
-            const struct rp_job_op *op;
 
             if (e->to_tensor < 0 || rp_map_get(&f->m->group_of, (uint64_t)e->to_tensor) != g)
                 continue;
-            op = rp_means_op(f->m, r, e->from, step);
+            const struct rp_job_op *op = rp_means_op(f->m, r, e->from, step);
             if (op && rp_ns_sum(op->begin_ns, op->dur_ns) > last)
                 last = rp_ns_sum(op->begin_ns, op->dur_ns);
         }

@@ -101,8 +101,6 @@ static void compare_workers(const struct rp_exchange_ctx *f, int kind, bool rece
     size_t p, w, n;
 
     for (w = 0; w < f->out->nworkers; w++) {
-        double usual;
-
         for (p = n = 0; p < f->out->nparts; p++) {
             double own = side_of(f, p, w, kind, receiver)->ns;
             double least = least_of_all(f, p, kind, receiver);
@@ -113,7 +111,7 @@ static void compare_workers(const struct rp_exchange_ctx *f, int kind, bool rece
         if (!n)
             continue;
         qsort(ratios, n, sizeof *ratios, by_value);
-        usual = ratios[n / 2];
+        double usual = ratios[n / 2];
         for (p = 0; p < f->out->nparts; p++) {
             struct rp_message_side *x = side_of(f, p, w, kind, receiver);
             double most = usual * least_of_all(f, p, kind, receiver);
@@ -356,10 +354,9 @@ static enum rp_code list_parts(struct rp_exchange_ctx *f)
 {
     const struct rp_job *job = f->m->job;
     struct rp_job_exchanges *out = f->out;
-    struct rp_map seen;
+    struct rp_map seen = {0};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&seen);
     out->parts = RP_ARENA_NEW(&out->arena, struct rp_mean_part, job->keys.n + 1);
     if (!out->parts)
         code = rp_err_nomem(f->err, "simulating a job");
@@ -443,12 +440,10 @@ enum rp_code rp_job_exchanges_init(struct rp_job_exchanges *out, const struct rp
                                    size_t first, size_t end, struct rp_err *err)
 {
     struct rp_exchange_ctx f = {.m = m, .out = out, .err = err};
-    enum rp_code code;
 
     memset(out, 0, sizeof *out);
     rp_arena_init(&out->arena);
-    rp_map_init(&f.server_of);
-    code = learn_exchanges(&f, first, end);
+    enum rp_code code = learn_exchanges(&f, first, end);
     for (size_t c = 0; f.sends && f.receives && c < f.nclocks; c++) {
         rp_vec_release(&f.sends[c]);
         rp_vec_release(&f.receives[c]);

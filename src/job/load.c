@@ -260,10 +260,9 @@ static enum rp_code read_text(struct load_ctx *l, size_t source, size_t rank, en
                               struct rp_err *err)
 {
     struct rp_input *in;
-    enum rp_code code;
 
     RP_TRY(rp_source_open(l->dataset->sources, source, &in, err));
-    code = parse_text(in, file, l, rank, err);
+    enum rp_code code = parse_text(in, file, l, rank, err);
     if (code != RP_OK)
         rp_err_prefix(err, code, "%s", name_at(l->dataset, source));
     rp_input_close(in);
@@ -275,13 +274,11 @@ static enum rp_code read_text(struct load_ctx *l, size_t source, size_t rank, en
    graph. */
 static enum rp_code read_texts(struct load_ctx *l, struct rp_err *err)
 {
-    size_t i, rank;
-
-    for (i = 0; i < rp_dataset_count(l->dataset); i++) {
+    for (size_t i = 0; i < rp_dataset_count(l->dataset); i++) {
         enum file file = file_of(name_at(l->dataset, i));
         bool graph = file == GRAPH || file == RINGS;
 
-        rank = rank_of(l, name_at(l->dataset, i));
+        size_t rank = rank_of(l, name_at(l->dataset, i));
         if (file == KEYS && !l->job->keys.n)
             RP_TRY(read_text(l, i, 0, file, err));
         else if (rank != SIZE_MAX && (graph || (file == METADATA && !(l->has[rank] & 1u << GRAPH))))
@@ -484,11 +481,10 @@ static enum rp_code number_ranks(struct rp_job *job, struct rp_err *err)
 static enum rp_code load(struct rp_ctx *ctx, struct load_ctx *l, struct rp_err *err)
 {
     struct traces traces = {.l = l};
-    enum rp_code code;
 
     RP_TRY(list_ranks(l, err));
     pthread_mutex_init(&traces.lock, NULL);
-    code = rp_each_trace_of_job(ctx, l->dataset, read_trace, &traces, err);
+    enum rp_code code = rp_each_trace_of_job(ctx, l->dataset, read_trace, &traces, err);
     pthread_mutex_destroy(&traces.lock);
     RP_TRY(code);
     RP_TRY(read_texts(l, err));
@@ -502,11 +498,10 @@ enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, s
                          struct rp_err *err)
 {
     struct load_ctx l = {.dataset = dataset, .job = out};
-    enum rp_code code;
 
     memset(out, 0, sizeof *out);
     rp_arena_init(&out->arena);
-    code = load(ctx, &l, err);
+    enum rp_code code = load(ctx, &l, err);
     free((void *)l.folder);
     free(l.has);
     free(l.seen);
@@ -546,13 +541,12 @@ enum rp_code rp_load_job_tensors(const struct rp_dataset *dataset, struct rp_job
                                  struct rp_err *err)
 {
     struct rp_input *in;
-    enum rp_code code;
 
     for (size_t i = 0; i < rp_dataset_count(dataset) && !job->tensors.n; i++) {
         if (file_of(name_at(dataset, i)) != METADATA)
             continue;
         RP_TRY(rp_source_open(dataset->sources, i, &in, err));
-        code = rp_job_read_tensors(in, job, err);
+        enum rp_code code = rp_job_read_tensors(in, job, err);
         if (code != RP_OK)
             rp_err_prefix(err, code, "%s", name_at(dataset, i));
         rp_input_close(in);

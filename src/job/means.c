@@ -77,10 +77,9 @@ static enum rp_code walk_graph(struct update_search *f)
 static enum rp_code find_updates(struct rp_job_means *m, size_t rank, struct rp_err *err)
 {
     struct update_search f = {.r = &m->job->ranks[rank], .w = &m->work[rank], .err = err};
-    enum rp_code code;
 
     f.ways = malloc((f.r->edges.n + 1) * sizeof *f.ways);
-    code = f.ways ? walk_graph(&f) : rp_err_nomem(err, "simulating a job");
+    enum rp_code code = f.ways ? walk_graph(&f) : rp_err_nomem(err, "simulating a job");
     free(f.ways);
     rp_vec_release(&f.todo);
     return code;
@@ -99,18 +98,16 @@ static enum rp_code collect_steps(struct rp_job_means *m, size_t rank, struct rp
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
     struct rp_means_rank *w = &m->work[rank];
-    struct rp_map at;
+    struct rp_map at = {0};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&at);
     for (size_t i = 0; code == RP_OK && i < r->ops.n; i++) {
         const struct rp_job_op *op = &r->ops.at[i];
         struct rp_means_step fresh = {op->step, INT64_MAX, INT64_MIN, 0, SIZE_MAX}, *s;
-        uint32_t known;
 
         if (!is_known(w, op))
             continue;
-        known = rp_map_get(&at, (uint64_t)op->step);
+        uint32_t known = rp_map_get(&at, (uint64_t)op->step);
         if (known == RP_MAP_NONE) {
             known = (uint32_t)w->steps.n;
             code = rp_map_put(&at, (uint64_t)op->step, known, err);
@@ -233,15 +230,10 @@ static enum rp_code list_ops(struct rp_job_means *m, size_t rank, struct rp_map 
 
 static enum rp_code index_ops(struct rp_job_means *m, size_t rank, struct rp_err *err)
 {
-    struct rp_means_item *items = malloc((m->job->ranks[rank].ops.n + 1) * sizeof *items);
-    struct rp_map step_of;
-    enum rp_code code;
+    RP_FREED struct rp_means_item *items = malloc((m->job->ranks[rank].ops.n + 1) * sizeof *items);
+    RP_SCOPED(rp_map_release) struct rp_map step_of = {0};
 
-    rp_map_init(&step_of);
-    code = items ? list_ops(m, rank, &step_of, items, err) : rp_err_nomem(err, "simulating a job");
-    rp_map_release(&step_of);
-    free(items);
-    return code;
+    return items ? list_ops(m, rank, &step_of, items, err) : rp_err_nomem(err, "simulating a job");
 }
 
 const struct rp_job_op *rp_means_op(const struct rp_job_means *m, size_t rank, const char *name,
@@ -291,10 +283,9 @@ static enum rp_code mean_ops(struct rp_job_means *m, size_t rank, size_t first, 
                              struct rp_err *err)
 {
     struct rp_mean_rank *mean = &m->ranks[rank];
-    struct rp_map place;
+    struct rp_map place = {0};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&place);
     mean->ops.n = 0;
     for (size_t s = first; code == RP_OK && s < end; s++)
         code = add_step(m, rank, s, s == first, &place, err);
@@ -354,10 +345,9 @@ static enum rp_code measure_steps(struct rp_job_means *m, struct rp_err *err)
 
 static enum rp_code find_senders(struct rp_job_means *m, struct rp_err *err)
 {
-    struct rp_map by_number;
+    struct rp_map by_number = {0};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&by_number);
     for (size_t r = 0; code == RP_OK && r < m->nranks; r++)
         code =
             rp_map_put(&by_number, (uint64_t)(uint32_t)m->job->ranks[r].number, (uint32_t)r, err);
@@ -402,8 +392,6 @@ enum rp_code rp_job_means_init(struct rp_job_means *out, const struct rp_job *jo
 {
     memset(out, 0, sizeof *out);
     rp_arena_init(&out->arena);
-    rp_map_init(&out->sender);
-    rp_map_init(&out->group_of);
     out->job = job;
     out->ranks = calloc(job->nranks + 1, sizeof *out->ranks);
     out->work = calloc(job->nranks + 1, sizeof *out->work);

@@ -69,21 +69,17 @@ static enum rp_code add_group(struct rp_job_means *m, const char *name, struct r
 static enum rp_code groups_of_transfers(struct rp_job_means *m, size_t step, struct rp_err *err)
 {
     const struct rp_means_order *order = &m->work[0].transfers;
-    struct rp_map seen;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map seen = {0};
 
-    rp_map_init(&seen);
-    for (uint32_t i = order->first[step]; code == RP_OK && i < order->first[step + 1]; i++) {
+    for (uint32_t i = order->first[step]; i < order->first[step + 1]; i++) {
         const char *name = m->job->ranks[0].transfers.at[order->at[i]].tensors;
 
         if (rp_map_get(&seen, rp_means_name_key(name)) != RP_MAP_NONE)
             continue;
-        code = rp_map_put(&seen, rp_means_name_key(name), 1, err);
-        if (code == RP_OK)
-            code = add_group(m, name, err);
+        RP_TRY(rp_map_put(&seen, rp_means_name_key(name), 1, err));
+        RP_TRY(add_group(m, name, err));
     }
-    rp_map_release(&seen);
-    return code;
+    return RP_OK;
 }
 
 static int by_begin_and_tensor(const void *pa, const void *pb)
@@ -139,16 +135,14 @@ RP_ORDER(by_tensor, struct rp_job_key, RP_UP(tensor), RP_UP(part))
 static enum rp_code groups_of_keys(struct rp_job_means *m, struct rp_err *err)
 {
     size_t i, n = m->job->keys.n;
-    struct rp_job_key *keys = malloc((n + 1) * sizeof *keys);
-    struct rp_map seen;
-    enum rp_code code = rp_err_need(keys, err, "simulating a job");
+    RP_FREED struct rp_job_key *keys = malloc((n + 1) * sizeof *keys);
+    RP_SCOPED(rp_map_release) struct rp_map seen = {0};
 
-    rp_map_init(&seen);
-    for (i = 0; code == RP_OK && i < n; i++)
+    RP_TRY(rp_err_need(keys, err, "simulating a job"));
+    for (i = 0; i < n; i++)
         keys[i] = m->job->keys.at[i];
-    if (code == RP_OK)
-        rp_sort(keys, n, sizeof *keys, by_tensor);
-    for (i = 0; code == RP_OK && i < n; i++) {
+    rp_sort(keys, n, sizeof *keys, by_tensor);
+    for (i = 0; i < n; i++) {
         uint32_t g = rp_map_get(&seen, (uint64_t)keys[i].key);
 
         if (keys[i].part)
@@ -156,14 +150,11 @@ static enum rp_code groups_of_keys(struct rp_job_means *m, struct rp_err *err)
         if (g == RP_MAP_NONE) {
             g = (uint32_t)m->ngroups;
             m->groups[m->ngroups++] = "";
-            code = rp_map_put(&seen, (uint64_t)keys[i].key, g, err);
+            RP_TRY(rp_map_put(&seen, (uint64_t)keys[i].key, g, err));
         }
-        if (code == RP_OK)
-            code = rp_map_put(&m->group_of, (uint64_t)keys[i].tensor, g, err);
+        RP_TRY(rp_map_put(&m->group_of, (uint64_t)keys[i].tensor, g, err));
     }
-    rp_map_release(&seen);
-    free(keys);
-    return code;
+    return RP_OK;
 }
 
 enum rp_code rp_means_list_groups(struct rp_job_means *m, size_t step, struct rp_err *err)
@@ -245,7 +236,6 @@ static void find_votes(struct groups_ctx *l, size_t g, size_t step)
 
     for (size_t r = 0; r < m->nranks; r++) {
         struct vote *v = &l->votes[r];
-        int64_t behind;
 
         v->sync = span_in(m, r, g, step, RP_JOB_SYNC);
         v->before = g ? span_in(m, r, g - 1, step, RP_JOB_SYNC) : NULL;
@@ -253,7 +243,7 @@ static void find_votes(struct groups_ctx *l, size_t g, size_t step)
         v->waited = false;
         if (!v->sync || !v->before)
             continue;
-        behind = rp_ns_between(v->before->end_ns, v->sync->begin_ns);
+        int64_t behind = rp_ns_between(v->before->end_ns, v->sync->begin_ns);
         l->overlapping |= behind < -RP_JOB_ROUNDING_NS;
         v->waited = behind >= 0 && behind <= RP_JOB_DIRECTLY_NS && v->before->end_ns >= v->ready_ns;
     }

@@ -40,25 +40,22 @@ enum rp_code rp_means_index_transfers(struct rp_job_means *m, size_t rank, struc
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
     struct rp_means_rank *w = &m->work[rank];
-    struct rp_means_item *items = malloc((r->transfers.n + 1) * sizeof *items);
-    enum rp_code code = rp_err_need(items, err, "simulating a job");
+    RP_FREED struct rp_means_item *items = malloc((r->transfers.n + 1) * sizeof *items);
     size_t i, n = 0;
 
-    for (i = 0; code == RP_OK && i < r->transfers.n; i++) {
+    RP_TRY(rp_err_need(items, err, "simulating a job"));
+    for (i = 0; i < r->transfers.n; i++) {
         const struct rp_job_transfer *x = &r->transfers.at[i];
         size_t step = rp_means_step(w, x->begin_ns);
 
         if (step == SIZE_MAX)
             continue;
         items[n++] = (struct rp_means_item){step, x->begin_ns, (uint32_t)i};
-        code = rp_map_put(&w->transfer_of, place_key(step, x, x->is_send), (uint32_t)i, err);
+        RP_TRY(rp_map_put(&w->transfer_of, place_key(step, x, x->is_send), (uint32_t)i, err));
     }
-    if (code == RP_OK)
-        code = rp_means_sort(m, items, n, &w->transfers, err);
-    if (code == RP_OK)
-        m->ranks[rank].duplex = overlap(r, items, n);
-    free(items);
-    return code;
+    RP_TRY(rp_means_sort(m, items, n, &w->transfers, err));
+    m->ranks[rank].duplex = overlap(r, items, n);
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ means */

@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "io/json_tree.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct use {
@@ -82,10 +81,7 @@ static enum rp_code make_edges(struct metadata_ctx *r)
 enum rp_code rp_job_read_metadata(struct rp_input *in, struct rp_job_rank *out, struct rp_err *err)
 {
     struct metadata_ctx r = {.out = out, .err = err};
-    enum rp_code code;
-
-    rp_map_init(&r.maker);
-    code = rp_json_each(in, RP_JSON_OBJECT, read_operator, &r, err);
+    enum rp_code code = rp_json_each(in, RP_JSON_OBJECT, read_operator, &r, err);
     if (code == RP_OK)
         code = make_edges(&r);
     rp_vec_release(&r.reads);

@@ -40,12 +40,11 @@ static const char *const texts[RP_MODEL_TEXTS] = {[VOTE] = "Horovod vote",
 static enum rp_code intern(struct rp_model_ctx *m, const char *text, uint32_t *id)
 {
     uint64_t key = rp_hash_bytes(text, strlen(text));
-    const char *copy;
 
     *id = rp_map_get(&m->name_of, key);
     if (*id != RP_MAP_NONE)
         return RP_OK;
-    copy = rp_arena_strdup(&m->part->graph.arena, text);
+    const char *copy = rp_arena_strdup(&m->part->graph.arena, text);
     RP_TRY(rp_err_need(copy, m->err, "simulating a job"));
     *id = (uint32_t)m->part->graph.names.n;
     RP_TRY(rp_map_put(&m->name_of, key, *id, m->err));
@@ -247,25 +246,21 @@ static enum rp_code link_votes(struct rp_model_ctx *m, uint32_t rank, struct vot
 static enum rp_code add_votes(struct rp_model_ctx *m, uint32_t *decided)
 {
     size_t g, n = m->means.ngroups;
-    struct vote *votes = calloc(n + 1, sizeof *votes);
-    enum rp_code code = rp_err_need(votes, m->err, "simulating a job");
+    RP_FREED struct vote *votes = calloc(n + 1, sizeof *votes);
 
-    for (g = 0; code == RP_OK && g < n; g++)
-        code = rp_model_add_plain(m, 0, RP_SG_RENDEZVOUS, VOTE, 0, &decided[g]);
-    for (uint32_t rank = 0; code == RP_OK && rank < m->means.nranks; rank++) {
-        for (g = 0; code == RP_OK && g < n; g++) {
+    RP_TRY(rp_err_need(votes, m->err, "simulating a job"));
+    for (g = 0; g < n; g++)
+        RP_TRY(rp_model_add_plain(m, 0, RP_SG_RENDEZVOUS, VOTE, 0, &decided[g]));
+    for (uint32_t rank = 0; rank < m->means.nranks; rank++) {
+        for (g = 0; g < n; g++) {
             votes[g].edges = 0;
-            code = rp_model_add_plain(m, rank, RP_SG_ARRIVE, VOTE, 0, &votes[g].node);
-            if (code == RP_OK)
-                code = rp_model_link(m, votes[g].node, decided[g], 0, RP_SG_MEMBER);
-            if (code == RP_OK)
-                code = rp_model_note_wait(m, votes[g].node, decided[g], 0, 0);
+            RP_TRY(rp_model_add_plain(m, rank, RP_SG_ARRIVE, VOTE, 0, &votes[g].node));
+            RP_TRY(rp_model_link(m, votes[g].node, decided[g], 0, RP_SG_MEMBER));
+            RP_TRY(rp_model_note_wait(m, votes[g].node, decided[g], 0, 0));
         }
-        if (code == RP_OK)
-            code = link_votes(m, rank, votes);
+        RP_TRY(link_votes(m, rank, votes));
     }
-    free(votes);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ transfers */
@@ -296,23 +291,19 @@ static enum rp_code keep_order(struct rp_model_ctx *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     const struct rp_mean_group *x = &r->groups[g];
-    struct rp_map before;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map before = {0};
 
-    rp_map_init(&before);
-    for (size_t i = x->first; code == RP_OK && i < x->end; i++) {
+    for (size_t i = x->first; i < x->end; i++) {
         const struct rp_mean_transfer *t = &r->transfers.at[i];
         uint32_t id = rp_map_get(&m->transfer, place_key(rank, t, t->chunk, t->is_send));
         uint64_t side = (uint64_t)(uint32_t)t->channel << 1 | t->is_send;
         uint32_t last = rp_map_get(&before, side);
 
         if (last != RP_MAP_NONE && last != id)
-            code = rp_model_link(m, last, id, 0, RP_SG_STREAM);
-        if (code == RP_OK)
-            code = rp_map_put(&before, side, id, m->err);
+            RP_TRY(rp_model_link(m, last, id, 0, RP_SG_STREAM));
+        RP_TRY(rp_map_put(&before, side, id, m->err));
     }
-    rp_map_release(&before);
-    return code;
+    return RP_OK;
 }
 
 /* A send that passes on what its rank received needs no edge from where the rank enters the ring,
@@ -448,7 +439,6 @@ static enum rp_code build(struct rp_model_ctx *m)
 {
     size_t n = m->means.nranks * m->means.ngroups;
     uint32_t *decided = calloc(m->means.ngroups + 1, sizeof *decided);
-    enum rp_code code;
 
     rp_map_release(&m->op_node);
     rp_map_release(&m->transfer);
@@ -459,9 +449,9 @@ static enum rp_code build(struct rp_model_ctx *m)
     m->last = calloc(m->means.nranks + 1, sizeof *m->last);
     m->enters = calloc(m->means.nranks + 1, sizeof *m->enters);
     m->leaves = calloc(m->means.nranks + 1, sizeof *m->leaves);
-    code = decided && m->done && m->agreed && m->last && m->enters && m->leaves
-               ? build_with(m, decided)
-               : rp_err_nomem(m->err, "simulating a job");
+    enum rp_code code = decided && m->done && m->agreed && m->last && m->enters && m->leaves
+                            ? build_with(m, decided)
+                            : rp_err_nomem(m->err, "simulating a job");
     free(decided);
     free(m->done);
     free(m->agreed);
@@ -486,16 +476,14 @@ static size_t nodes_a_step(const struct rp_job_means *m)
 static enum rp_code build_plan(struct rp_model_ctx *m, const struct rp_job_plan *plan)
 {
     struct rp_job_costs costs;
-    enum rp_code code;
-    size_t i, n;
 
     RP_TRY(rp_job_means_take(&m->means, 0, m->means.nsteps, m->err));
-    code = rp_job_costs_init(&costs, &m->means, m->err);
-    n = costs.cycle_ns > 0 ? NODES_MAX / nodes_a_step(&m->means) + 1 : 1;
+    enum rp_code code = rp_job_costs_init(&costs, &m->means, m->err);
+    size_t n = costs.cycle_ns > 0 ? NODES_MAX / nodes_a_step(&m->means) + 1 : 1;
     n = n < RP_JOB_PHASES ? n : RP_JOB_PHASES;
     if (code == RP_OK)
         code = rp_job_fuse_ops(&m->means, plan, m->err);
-    for (i = 0; code == RP_OK && i < n; i++) {
+    for (size_t i = 0; code == RP_OK && i < n; i++) {
         code =
             rp_job_regroup(&m->means, &costs, plan, (double)i * costs.cycle_ns / (double)n, m->err);
         m->step = (uint16_t)i;
@@ -588,15 +576,11 @@ enum rp_code rp_sim_part_of_plan(struct rp_sim_part *out, const struct rp_job *j
                                  const struct rp_job_plan *plan, struct rp_err *err)
 {
     struct rp_model_ctx m = {.job = job, .part = out, .err = err};
-    enum rp_code code;
 
     memset(out, 0, sizeof *out);
     out->recorder.framework = job->has_servers ? RP_FRAMEWORK_BYTEPS : RP_FRAMEWORK_HOROVOD;
     rp_arena_init(&out->graph.arena);
-    rp_map_init(&m.op_node);
-    rp_map_init(&m.transfer);
-    rp_map_init(&m.name_of);
-    code = rp_job_means_init(&m.means, job, err);
+    enum rp_code code = rp_job_means_init(&m.means, job, err);
     if (code == RP_OK)
         code = describe(&m, plan);
     rp_job_means_release(&m.means);

@@ -10,7 +10,6 @@
 #include "job/model.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 struct servers_ctx {
     struct rp_model_ctx *m;
@@ -123,11 +122,10 @@ static enum rp_code link_gradients(struct servers_ctx *t, uint32_t worker,
     for (r = 0; r < m->means.nranks; r++)
         for (i = 0; t->legs.worker_of[r] == worker && i < m->job->ranks[r].edges.n; i++) {
             const struct rp_job_edge *e = &m->job->ranks[r].edges.at[i];
-            uint32_t from;
 
             if (e->to_tensor < 0 || rp_map_get(&m->means.group_of, (uint64_t)e->to_tensor) != g)
                 continue;
-            from = rp_map_get(&m->op_node, rp_model_op_key(r, e->from));
+            uint32_t from = rp_map_get(&m->op_node, rp_model_op_key(r, e->from));
             if (from == RP_MAP_NONE)
                 continue;
             n++;

@@ -79,7 +79,6 @@ static enum rp_code read_op(struct rp_pipeline *p, const struct keys *keys, rp_e
     const struct rp_trace *t = p->trace;
     int64_t dp = t->processes[t->tracks[t->ev.track[e]].process].native_id;
     int64_t step, seq, chunk = -1;
-    struct rp_pipeline_op op;
 
     if (t->ev.dur_ns[e] < 0 || t->ev.ts_ns[e] == RP_NO_TS)
         return RP_OK;
@@ -89,8 +88,8 @@ static enum rp_code read_op(struct rp_pipeline *p, const struct keys *keys, rp_e
                           "event %u '%s' of a pipeline timeline has no step, number or rank", e,
                           rp_trace_str(t, t->ev.name[e]));
     int_arg(t, e, keys->chunk, &chunk);
-    op = (struct rp_pipeline_op){t->ev.ts_ns[e], t->ev.dur_ns[e], t->ev.name[e], (uint32_t)step,
-                                 (uint32_t)dp,   stage,           (uint32_t)seq, (int32_t)chunk};
+    struct rp_pipeline_op op = {t->ev.ts_ns[e], t->ev.dur_ns[e], t->ev.name[e], (uint32_t)step,
+                                (uint32_t)dp,   stage,           (uint32_t)seq, (int32_t)chunk};
     p->ndp = op.dp + 1 > p->ndp ? op.dp + 1 : p->ndp;
     p->nstages = stage + 1 > p->nstages ? stage + 1 : p->nstages;
     return rp_vec_push(&p->ops, op, err);
@@ -287,14 +286,13 @@ static enum rp_code rendezvous_of(struct pipeline_ctx *m, const struct rp_pipeli
     uint32_t stage = group == ALL_DP ? op->stage : 0, which = type, peer;
     uint32_t dp = group == ALL || group == ALL_DP ? UINT32_MAX : op->dp;
     struct rp_sg_node meet = {.kind = RP_SG_RENDEZVOUS, .rank = op->dp * m->p.nstages + op->stage};
-    uint64_t key;
 
     if (group == PEER) { /* both sides know the lower stage and the sender's type */
         peer = (uint32_t)((int64_t)op->stage + types[type].peer);
         stage = peer >= m->p.nstages ? op->stage : peer < op->stage ? peer : op->stage;
         which = peer >= m->p.nstages ? type : type < types[type].other ? type : types[type].other;
     }
-    key = place_key(op->step, dp, stage, which, op->seq);
+    uint64_t key = place_key(op->step, dp, stage, which, op->seq);
     *id = rp_map_get(&m->rendezvous, key);
     if (*id != RP_MAP_NONE)
         return RP_OK;
@@ -549,14 +547,11 @@ enum rp_code rp_sim_part_of_pipeline(struct rp_sim_part *out, const struct rp_tr
                                      struct rp_err *err)
 {
     struct pipeline_ctx m = {.part = out, .err = err};
-    enum rp_code code;
 
-    rp_map_init(&m.node_of);
-    rp_map_init(&m.rendezvous);
     memset(out, 0, sizeof *out);
     rp_arena_init(&out->graph.arena);
     out->spread_ratio = NAN;
-    code = pipeline_read(trace, &m.p, err);
+    enum rp_code code = pipeline_read(trace, &m.p, err);
     if (code == RP_OK)
         code = make_graph(&m);
     pipeline_release(&m.p);

@@ -19,11 +19,10 @@
 static const char *op_name(const char *long_name, struct rp_arena *arena)
 {
     static const char call[] = "StatefulPartitionedCall/";
-    const char *colon;
 
     if (!strncmp(long_name, call, sizeof call - 1))
         long_name += sizeof call - 1;
-    colon = strrchr(long_name, ':');
+    const char *colon = strrchr(long_name, ':');
     return rp_arena_copy(arena, long_name, colon ? (size_t)(colon - long_name) : strlen(long_name));
 }
 
@@ -61,16 +60,11 @@ static enum rp_code add_ops(const struct rp_trace *t, const struct rp_arg_key *l
 
 enum rp_code rp_job_read_ops(const struct rp_trace *t, struct rp_job_rank *out, struct rp_err *err)
 {
-    struct rp_arg_key long_name = {0}, group = {0};
-    enum rp_code code = rp_arg_key_init(&long_name, t, "long_name", err);
+    RP_SCOPED(rp_arg_key_release) struct rp_arg_key long_name = {0}, group = {0};
 
-    if (code == RP_OK)
-        code = rp_arg_key_init(&group, t, "group_id", err);
-    if (code == RP_OK)
-        code = add_ops(t, &long_name, &group, out, err);
-    rp_arg_key_release(&long_name);
-    rp_arg_key_release(&group);
-    return code;
+    RP_TRY(rp_arg_key_init(&long_name, t, "long_name", err));
+    RP_TRY(rp_arg_key_init(&group, t, "group_id", err));
+    return add_ops(t, &long_name, &group, out, err);
 }
 
 /* ------------------------------------------------------------------ the timeline */

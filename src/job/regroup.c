@@ -12,10 +12,9 @@
 enum rp_code rp_job_fuse_ops(struct rp_job_means *m, const struct rp_job_plan *plan,
                              struct rp_err *err)
 {
-    struct rp_map last; /* from name to cluster, for its members */
+    struct rp_map last = {0}; /* from name to cluster, for its members */
     enum rp_code code = RP_OK;
 
-    rp_map_init(&last);
     for (size_t i = 0; i < plan->nclusters; i++)
         for (size_t k = 0; code == RP_OK && k < plan->clusters[i].n; k++)
             code = rp_map_put(&last, rp_means_name_key(plan->clusters[i].ops[k]), (uint32_t)i, err);
@@ -51,12 +50,11 @@ void rp_job_ready(const struct rp_job_means *m, const struct rp_job_costs *costs
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
     const struct rp_mean_rank *mean = &m->ranks[rank];
-    struct rp_map op_at;
+    struct rp_map op_at = {0};
     struct rp_err err = RP_ERR_INIT;
     double *ends = calloc(mean->ops.n + 1, sizeof *ends), at = mean->begin_ns;
     bool first = true;
 
-    rp_map_init(&op_at);
     for (size_t i = 0; i < m->job->tensors.n; i++)
         out_ns[i] = 0;
     for (size_t i = 0; ends && i < mean->ops.n; i++) {
@@ -194,13 +192,12 @@ static enum rp_code regroup_rank(struct rp_job_means *m, const struct rp_job_cos
 enum rp_code rp_job_regroup(struct rp_job_means *m, const struct rp_job_costs *costs,
                             const struct rp_job_plan *plan, double offset_ns, struct rp_err *err)
 {
-    double *ready = calloc(m->job->tensors.n + 1, sizeof *ready);
-    enum rp_code code = ready ? name_groups(m, plan, err) : rp_err_nomem(err, "simulating a job");
+    RP_FREED double *ready = calloc(m->job->tensors.n + 1, sizeof *ready);
 
-    for (size_t r = 0; code == RP_OK && r < m->nranks; r++) {
+    RP_TRY(ready ? name_groups(m, plan, err) : rp_err_nomem(err, "simulating a job"));
+    for (size_t r = 0; r < m->nranks; r++) {
         rp_job_ready(m, costs, r, ready);
-        code = regroup_rank(m, costs, r, plan, offset_ns, ready, err);
+        RP_TRY(regroup_rank(m, costs, r, plan, offset_ns, ready, err));
     }
-    free(ready);
-    return code;
+    return RP_OK;
 }

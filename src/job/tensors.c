@@ -11,7 +11,6 @@
 #include "io/json_tree.h"
 #include "job/records.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_BYTES ((int64_t)1 << 50)

@@ -99,15 +99,13 @@ static enum rp_code fail(const struct gml *g, const char *at, const char *what)
 static enum rp_code add_node(struct gml *g, const char *at, int64_t id, const char *label,
                              size_t len)
 {
-    const char *copy;
-
     /* A file of n bytes cannot describe more than n nodes, so a larger number would only cost
        memory. */
     if (id < 0 || id >= g->scan.end - g->scan.text)
         return fail(g, at, "a node needs an id of 0 or more, and not more than there are nodes");
     while (g->label.n <= (size_t)id)
         RP_TRY(rp_vec_push(&g->label, NULL, g->err));
-    copy = rp_arena_copy(&g->out->arena, label, len);
+    const char *copy = rp_arena_copy(&g->out->arena, label, len);
     RP_TRY(rp_err_need(copy, g->err, "reading a graph"));
     g->label.at[id] = copy;
     return RP_OK;
@@ -228,10 +226,8 @@ static bool find_rings(struct scan *s)
 
     for (const char *p = s->text; p + sizeof key <= s->end; p++)
         if (!memcmp(p, key, sizeof key - 1)) {
-            const char *close;
-
             s->at = p + sizeof key - 1;
-            close = memchr(s->at, '}', (size_t)(s->end - s->at));
+            const char *close = memchr(s->at, '}', (size_t)(s->end - s->at));
             s->end = close ? close : s->end;
             return true;
         }

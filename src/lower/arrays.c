@@ -83,7 +83,7 @@ RP_LOWER(where)
 RP_LOWER(unique)
 {
     unsigned index = rp_lower_attr_elem(node, "out_idx") == RP_ELEM_S64 ? RP_ELEM_S64 : RP_ELEM_S32;
-    struct rp_map found;
+    struct rp_map found = {0};
     size_t n = 0;
 
     struct rp_lower_value bits = *in;
@@ -109,7 +109,6 @@ RP_LOWER(unique)
     RP_TRY(rp_err_need(values && counts && at, l->err, "lowering a graph"));
     if (in->rank != 1)
         return rp_lower_misfit(l, node, "the input is no vector");
-    rp_map_init(&found);
     for (size_t i = 0; i < in->nints; i++) {
         uint64_t hash = rp_hash_bytes(&in->ints[i], sizeof in->ints[i]);
         uint32_t k = rp_map_get(&found, hash);

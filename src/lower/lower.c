@@ -51,7 +51,6 @@ static struct rp_lower_scope *new_scope(struct rp_lower *l)
 
     if (!scope)
         return NULL;
-    rp_map_init(&scope->by_name);
     scope->next = l->scopes;
     l->scopes = scope;
     return scope;
@@ -116,28 +115,25 @@ static enum rp_code inputs_of(struct rp_lower *l, struct rp_lower_node *node,
                               struct rp_lower_value **out, size_t *n)
 {
     struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
-    RP_VEC(struct rp_lower_value) list = {0};
+    RP_VEC_LOCAL(struct rp_lower_value, list);
     struct rp_proto_item item;
     struct rp_lower_value value;
-    enum rp_code code = RP_OK;
 
-    while (code == RP_OK && rp_proto_next(&c, &item)) {
+    while (rp_proto_next(&c, &item)) {
         if (item.number != RP_TF_NODE_INPUT || item.wire != RP_WIRE_BYTES ||
             (item.bytes.n && *item.bytes.at == '^'))
             continue;
-        code = list.n == INPUTS_MAX ? rp_lower_refuse(l, node, "too many inputs")
-                                    : value_of(l, node->scope, item.bytes, &value);
-        if (code == RP_OK)
-            code = rp_vec_push(&list, value, l->err);
+        RP_TRY(list.n == INPUTS_MAX ? rp_lower_refuse(l, node, "too many inputs")
+                                    : value_of(l, node->scope, item.bytes, &value));
+        RP_TRY(rp_vec_push(&list, value, l->err));
     }
     *n = list.n;
     *out = RP_ARENA_NEW(&l->arena, struct rp_lower_value, list.n + 1);
-    if (code == RP_OK && !*out)
-        code = rp_err_nomem(l->err, "lowering a graph");
-    if (code == RP_OK && list.n)
+    if (!*out)
+        return rp_err_nomem(l->err, "lowering a graph");
+    if (list.n)
         memcpy(*out, list.at, list.n * sizeof **out);
-    rp_vec_release(&list);
-    return code;
+    return RP_OK;
 }
 
 /* ---- feeds ---- */

@@ -7,7 +7,6 @@
 #include "lower/inner.h"
 #include "program/opcodes.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- reductions ---- */

@@ -6,7 +6,6 @@
 #include "lower/inner.h"
 #include "program/opcodes.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 

@@ -267,17 +267,16 @@ static enum rp_code read_argument(const struct rp_mcp *mcp, struct tool_call *ca
                                   struct rp_json *json, const char *key, struct rp_err *err)
 {
     struct rp_json_token v = {0};
-    enum rp_code code = RP_OK;
 
     if (rp_json_value(json, &v) == RP_JSON_NULL)
         return RP_OK;
     if (v.kind != RP_JSON_ARRAY)
         return add_value(mcp, call, key, scalar_text(call, json, &v), err);
-    while (code == RP_OK && rp_json_element(json)) {
+    while (rp_json_element(json)) {
         rp_json_value(json, &v);
-        code = add_value(mcp, call, key, scalar_text(call, json, &v), err);
+        RP_TRY(add_value(mcp, call, key, scalar_text(call, json, &v), err));
     }
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code read_arguments(const struct rp_mcp *mcp, struct tool_call *call,

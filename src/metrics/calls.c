@@ -71,11 +71,10 @@ static struct rp_metrics_here *place_of(const char *name, uint32_t kind)
 static void take_sample(const char *name, uint32_t kind, int64_t value)
 {
     struct rp_metrics_here *here, none = {0};
-    uint64_t now;
 
     if (!name)
         return;
-    now = rp_metrics_ticks();
+    uint64_t now = rp_metrics_ticks();
     here = place_of(name, kind);
     rp_metrics_sample(here ? here : &none, name, kind, value < 0 ? 0 : (uint64_t)value, now, now);
 }

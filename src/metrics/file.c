@@ -184,13 +184,12 @@ static bool is_running(const struct rp_metrics_file *head)
 static double known_tick(const struct rp_metrics_file *head, double *kept)
 {
     struct timespec now;
-    double tick;
 
     if (!kept || head->clock != RP_METRICS_CLOCK_TSC || !is_this_boot(head))
         return measure_tick(head);
     if (*kept > 0)
         return *kept;
-    tick = measure_tick(head);
+    double tick = measure_tick(head);
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (now.tv_sec - head->first.monotonic_ns / 1000000000 > KEPT_AFTER_S && is_running(head))
         *kept = isnan(tick) ? 0 : tick;

@@ -78,14 +78,13 @@ static enum rp_code walk_folder(const char *folder, struct rp_arena *arena, rp_m
                                 struct rp_err *err)
 {
     const struct rp_limits limits = RP_LIMITS_DEFAULT;
-    struct rp_walk walk = {0};
-    enum rp_code code = rp_walk_folder(folder, &limits, &walk, err);
+    RP_SCOPED(rp_walk_release) struct rp_walk walk = {0};
 
-    for (size_t i = 0; code == RP_OK && i < walk.files.n; i++)
+    RP_TRY(rp_walk_folder(folder, &limits, &walk, err));
+    for (size_t i = 0; i < walk.files.n; i++)
         if (begins_like_metrics(walk.files.at[i].path))
-            code = rp_vec_push(out, rp_arena_text(arena, walk.files.at[i].path), err);
-    rp_walk_release(&walk);
-    return code == RP_OK ? rp_arena_check(arena, "listing metrics", err) : code;
+            RP_TRY(rp_vec_push(out, rp_arena_text(arena, walk.files.at[i].path), err));
+    return rp_arena_check(arena, "listing metrics", err);
 }
 
 static bool is_number(const char *word)
@@ -212,7 +211,6 @@ static enum rp_code read_source(const char *path, double *tick_ns, struct rp_met
 {
     struct rp_input *in = NULL;
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     *out = (struct rp_metric_set){.pid = RP_ABSENT_I64,
@@ -222,7 +220,7 @@ static enum rp_code read_source(const char *path, double *tick_ns, struct rp_met
     rp_arena_init(&out->arena);
     out->source = rp_arena_text(&out->arena, path);
     RP_TRY(rp_input_open(path, NULL, &in, err));
-    code = rp_input_peek(in, 8, &bytes, &n, err);
+    enum rp_code code = rp_input_peek(in, 8, &bytes, &n, err);
     if (code == RP_OK && n == 8 && !memcmp(bytes, "METRICS1", 8)) {
         rp_input_close(in);
         return rp_metric_set_read_file(path, out, err);

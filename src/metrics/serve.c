@@ -143,7 +143,6 @@ static enum rp_code answer_metrics(void *user, const struct rp_http_request *req
     rp_metric_sets sets = {0};
     size_t found = 0;
     enum rp_metric_format format = RP_METRIC_PROMETHEUS;
-    enum rp_code code;
 
     if (strcmp(request->path, "metrics") != 0)
         return rp_err_set(err, RP_MISSING, "the metrics are at '/metrics'");
@@ -153,7 +152,7 @@ static enum rp_code answer_metrics(void *user, const struct rp_http_request *req
     *type = format == RP_METRIC_OPENMETRICS
                 ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                 : "text/plain; version=0.0.4";
-    code = rp_metric_find_sources(source, &arena, &paths, err);
+    enum rp_code code = rp_metric_find_sources(source, &arena, &paths, err);
     found = paths.n;
     if (code == RP_OK)
         code = add_known(served, &paths, err);
@@ -188,12 +187,11 @@ enum rp_code rp_metrics_call_serve(const struct rp_metrics_server *options, stru
                                     .answer = answer_metrics,
                                     .ready = metrics_are_ready,
                                     .user = &served};
-    enum rp_code code;
 
     rp_copy_view(&served.options, 0, sizeof served.options, options, options->struct_size);
     server.port = served.options.port;
     server.stop_fd = served.options.stop_fd;
-    code = rp_http_serve(&server, err);
+    enum rp_code code = rp_http_serve(&server, err);
     forget_files(&served, UINT64_MAX);
     rp_vec_release(&served.files);
     return code;

@@ -122,11 +122,10 @@ static enum rp_code merge_metric(struct rp_metric_set *to, const struct rp_metri
                                  struct rp_err *err)
 {
     struct rp_metric *m = rp_metric_set_metric(to, from->name, from->unit, err);
-    bool first;
 
     if (!m)
         return RP_NOMEM;
-    first = !m->count && !m->has_points;
+    bool first = !m->count && !m->has_points;
     m->least = fmin(m->least, from->least); /* the other one, if one is NAN */
     m->most = fmax(m->most, from->most);
     if (from->last_ns && (!m->last_ns || from->first_ns < m->first_ns))
@@ -172,7 +171,6 @@ static double point_of(const struct rp_metric *m, double percent)
 double rp_metric_percentile(const struct rp_metric *m, double percent)
 {
     uint64_t total = 0, at, seen = 0;
-    double value;
     size_t i;
 
     for (i = 0; i < m->buckets.n; i++)
@@ -183,7 +181,7 @@ double rp_metric_percentile(const struct rp_metric *m, double percent)
     at = at < total ? at : total - 1;
     for (i = 0; i + 1 < m->buckets.n && seen + m->buckets.at[i].count <= at; i++)
         seen += m->buckets.at[i].count;
-    value = (m->buckets.at[i].least + m->buckets.at[i].most) / 2;
+    double value = (m->buckets.at[i].least + m->buckets.at[i].most) / 2;
     return fmax(m->least, fmin(m->most, value));
 }
 

@@ -215,8 +215,6 @@ static enum rp_code begin_metric(struct text_report *r, const char *name, struct
 
 static enum rp_code read_line(struct text_report *r, char *line, struct rp_err *err)
 {
-    char *colon;
-
     line[strcspn(line, "\r")] = '\0';
     /* a file of one report per step, "[MetricsData; step=7]": each includes those before it */
     if (!strncmp(line, "[MetricsData;", 13))
@@ -234,7 +232,7 @@ static enum rp_code read_line(struct text_report *r, char *line, struct rp_err *
         return RP_OK;
     }
     line += strspn(line, " ");
-    colon = strstr(line, ": ");
+    char *colon = strstr(line, ": ");
     if (!colon)
         return RP_OK;
     *colon = '\0';

@@ -174,14 +174,13 @@ static enum rp_code member_of(struct watch *w, const struct rp_metric_set *set, 
                               struct rp_err *err)
 {
     struct member fresh = {.rank = set->rank, .clock = NAN, .memory = NAN, .device_memory = NAN};
-    char *source;
 
     for (size_t i = 0; i < w->members.n; i++)
         if (!strcmp(w->members.at[i].source, set->source)) {
             *out = &w->members.at[i];
             return RP_OK;
         }
-    source = strdup(set->source);
+    char *source = strdup(set->source);
     RP_TRY(rp_err_need(source, err, "watching metrics"));
     fresh.source = source;
     if (rp_vec_push(&w->members, fresh, err) != RP_OK) {
@@ -401,7 +400,6 @@ static void add_rank(struct answer *a, const struct member *m)
 {
     struct rp_window_slice sum = {0};
     struct watch_rank_row *row = &a->root->ranks[a->root->nranks++];
-    double s, rest;
 
     for (size_t i = 0; i < a->w->used; i++) {
         sum.steps += m->slice[i].steps;
@@ -410,8 +408,8 @@ static void add_rank(struct answer *a, const struct member *m)
         sum.input_ns += m->slice[i].input_ns;
         sum.device_ns += m->slice[i].device_ns;
     }
-    s = sum.steps > 0 ? sum.steps : NAN;
-    rest = sum.step_ns - sum.collective_ns - sum.input_ns - sum.device_ns;
+    double s = sum.steps > 0 ? sum.steps : NAN;
+    double rest = sum.step_ns - sum.collective_ns - sum.input_ns - sum.device_ns;
     *row = (struct watch_rank_row){
         .rank = m->set ? m->set->rank : RP_ABSENT_I64,
         .pid = m->set ? m->set->pid : RP_ABSENT_I64,
@@ -487,14 +485,14 @@ static void compare_past(struct answer *a)
     const struct rp_metric *past = w->used ? metric_of(&w->steps[0], STEP) : NULL;
     const struct rp_metric *now = w->used ? metric_of(&w->steps[w->used], STEP) : NULL;
     struct rp_metric_set window = {.tick_ns = NULL};
-    struct rp_metric *m;
     double change;
 
     if (!past || !now)
         return;
     rp_arena_init(&window.arena);
     a->code = rp_metric_set_merge(&window, &w->steps[w->used], a->err);
-    m = a->code == RP_OK ? rp_metric_set_metric(&window, watched[STEP].name, RP_METRIC_TIME, a->err)
+    struct rp_metric *m =
+        a->code == RP_OK ? rp_metric_set_metric(&window, watched[STEP].name, RP_METRIC_TIME, a->err)
                          : NULL;
     if (m)
         a->code = rp_metric_minus(m, past, a->err);
@@ -607,10 +605,9 @@ static enum rp_code show(struct watch *w, bool *end, struct rp_err *err)
 {
     struct rp_result *result = NULL;
     const char *fresh = NULL;
-    enum rp_code code;
 
     RP_TRY(rp_result_new(&root_type, &result, err));
-    code = answer(w, result, &fresh, err);
+    enum rp_code code = answer(w, result, &fresh, err);
     if (code == RP_OK)
         *end = w->options.show(w->options.user, result, fresh) || has_ended(w);
     rp_result_free(result);
@@ -642,12 +639,11 @@ static enum rp_code watch_job(struct watch *w, struct rp_err *err)
 enum rp_code rp_metrics_call_watch(const struct rp_metrics_watcher *watcher, struct rp_err *err)
 {
     struct watch w = {.moved_ns = now_ns()};
-    enum rp_code code;
 
     rp_copy_view(&w.options, 0, sizeof w.options, watcher, watcher->struct_size);
     for (size_t i = 0; i <= RP_WINDOW_SLICES; i++)
         rp_arena_init(&w.steps[i].arena);
-    code = watch_job(&w, err);
+    enum rp_code code = watch_job(&w, err);
     for (size_t i = 0; i <= RP_WINDOW_SLICES; i++)
         rp_metric_set_release(&w.steps[i]);
     for (size_t i = 0; i < w.members.n; i++)

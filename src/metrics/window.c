@@ -202,11 +202,10 @@ static void find_late(struct judge *j, struct rp_window_late *out)
 {
     double steps = 0, step_ns = 0;
     size_t latest = 0;
-    bool host;
 
     for (size_t r = 1; r < j->n; r++)
         latest = j->sums[r].sum > j->sums[latest].sum ? r : latest;
-    host = is_whole_host(j, latest);
+    bool host = is_whole_host(j, latest);
     if (!host && !is_late(j, latest))
         return;
     for (size_t i = 0; i < j->used; i++) {

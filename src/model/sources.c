@@ -10,7 +10,6 @@
 
 #include <dirent.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -39,10 +38,8 @@ static const char *device_of_path(const char *path, struct rp_arena *arena)
     const struct rp_device_peaks *d = NULL;
 
     while (copy && !d && (slash = strrchr(copy, '/')) != NULL) {
-        const char *name;
-
         *slash = '\0';
-        name = rp_text_file(copy);
+        const char *name = rp_text_file(copy);
         d = rp_device_by_name(name);
         if (!d)
             d = rp_device_recognise(name, 0);
@@ -60,13 +57,12 @@ static const char *device_of_trace(const struct rp_loaded *loaded, const char *g
         t->ndevices && t->devices[0].name ? rp_trace_str(t, t->devices[0].name) : NULL;
     const struct rp_device_peaks *d =
         own && *own ? rp_device_recognise(own, t->devices[0].memory_bytes) : NULL;
-    const char *by_path;
 
     if (given)
         return given;
     if (d)
         return d->name;
-    by_path = loaded->source ? device_of_path(loaded->source->path, arena) : NULL;
+    const char *by_path = loaded->source ? device_of_path(loaded->source->path, arena) : NULL;
     return by_path ? by_path : own && *own ? rp_arena_text(arena, own) : NULL;
 }
 
@@ -74,11 +70,10 @@ static enum rp_code read_rank(void *user, const struct rp_loaded *loaded, struct
 {
     struct source_reader *r = user;
     struct rp_program_costs programs = {0};
-    const char *device;
     enum rp_code code = rp_program_costs_init(&programs, loaded, NULL, err);
 
     pthread_mutex_lock(&r->lock);
-    device = device_of_trace(loaded, r->device, &r->out->arena);
+    const char *device = device_of_trace(loaded, r->device, &r->out->arena);
     if (code == RP_OK && !device)
         code = rp_err_set(err, RP_USAGE,
                           "'%s': the trace does not name its device: name it with '--device'",

@@ -244,20 +244,17 @@ static enum rp_code next_again(struct answer_ctx *a, const bool *made, size_t *o
     *out = SIZE_MAX;
     for (size_t i = 0; i < part->nkept; i++) {
         struct rp_err why = RP_ERR_INIT;
-        const char *text;
-        enum rp_code code;
         int64_t then;
-        double cost;
 
         if (made[i] || freed_by(a, &part->kept[i]) <= 0 || rp_opt_over(a->limits))
             continue;
-        text = rp_arena_textf(a->arena, "%s%srecompute=\"%s\"", a->text, *a->text ? "+" : "",
-                              part->kept[i].op);
+        const char *text = rp_arena_textf(a->arena, "%s%srecompute=\"%s\"", a->text,
+                                          *a->text ? "+" : "", part->kept[i].op);
         RP_TRY(rp_arena_check(a->arena, "searching", err));
-        code = rp_worlds_step(&a->x, text, &then, &why);
+        enum rp_code code = rp_worlds_step(&a->x, text, &then, &why);
         if (code != RP_OK)
             continue;
-        cost = (double)(then - a->before[0]) / (double)freed_by(a, &part->kept[i]);
+        double cost = (double)(then - a->before[0]) / (double)freed_by(a, &part->kept[i]);
         if (cost < best) {
             best = cost;
             *out = i;
@@ -425,7 +422,6 @@ static void add_tried_whatif(const struct rp_changes *tries, size_t first, size_
                              int64_t step_ns, bool has_plan, struct rp_opt_answer *out)
 {
     const struct rp_change *best = &tries->at[first];
-    int64_t gain;
 
     for (size_t i = first + 1; i < end; i++)
         if (tries->at[i].alone_ns != RP_ABSENT_I64 &&
@@ -436,7 +432,7 @@ static void add_tried_whatif(const struct rp_changes *tries, size_t first, size_
                   reason_of(best->row->name, best->impossible));
         return;
     }
-    gain = step_ns - best->alone_ns;
+    int64_t gain = step_ns - best->alone_ns;
     add_tried(out, best->text, rp_opt_family_of(best->row->move->family), gain,
               best->doubt     ? best->doubt
               : best->clashes ? "it cannot be combined with the moves of the plan"
@@ -484,14 +480,11 @@ static void add_tried_buckets(struct answer_ctx *a)
 static enum rp_code check_plan(struct answer_ctx *a, const struct rp_opt_parts *parts,
                                struct rp_err *err)
 {
-    struct rp_worlds again;
-    enum rp_code code = rp_worlds_init(&again, parts->parts, parts->n, parts->weights, err);
+    RP_SCOPED(rp_worlds_release) struct rp_worlds again = {0};
 
+    RP_TRY(rp_worlds_init(&again, parts->parts, parts->n, parts->weights, err));
     again.whole = true;
-    if (code == RP_OK)
-        code = rp_worlds_step(&again, a->text, &a->out->checked_ns, err);
-    rp_worlds_release(&again);
-    return code;
+    return rp_worlds_step(&again, a->text, &a->out->checked_ns, err);
 }
 
 static void set_interval(struct answer_ctx *a)

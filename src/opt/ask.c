@@ -10,7 +10,6 @@
 #include "sim/model/pack.h"
 #include "sim/simulate.h"
 
-#include <math.h>
 #include <string.h>
 
 extern const struct rp_question_row rp_ask_optimize; /* below */
@@ -177,19 +176,16 @@ static enum rp_code optimize_plainly(const struct rp_job *job, const char *why,
                                      struct rp_opt_limits *limits, struct rp_result *result,
                                      struct rp_err *err)
 {
-    struct rp_sim_part part = {0};
+    RP_SCOPED(rp_sim_part_release) struct rp_sim_part part = {0};
     const struct rp_sim_part *list[] = {&part};
     struct rp_opt_parts parts = {.n = 1,
                                  .parts = list,
                                  .given = job->nranks,
                                  .no_tensors = rp_arena_text(&result->arena, why),
                                  .source = job->has_servers ? RP_OPT_BYTEPS : RP_OPT_HOROVOD};
-    enum rp_code code = rp_sim_part_of_job(&part, job, err);
 
-    if (code == RP_OK)
-        code = rp_opt_answer_run(&parts, limits, &result->arena, result->root, err);
-    rp_sim_part_release(&part);
-    return code;
+    RP_TRY(rp_sim_part_of_job(&part, job, err));
+    return rp_opt_answer_run(&parts, limits, &result->arena, result->root, err);
 }
 
 static enum rp_code optimize_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -243,13 +239,12 @@ static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *da
     struct rp_opt_answer *root = result->root;
     struct rp_opt_workspace workspace = {0};
     struct rp_opt_limits limits = {.workspace = &workspace};
-    enum rp_code code;
 
     RP_TRY(
         read_limits(ctx, settings, &limits, err)); /* limits are checked before anything is read */
     RP_TRY(rp_opt_exports_check(export, err));
-    code = rp_opt_workspace_open(&workspace, rp_settings_text(settings, "workspace"),
-                                 rp_settings_flag(settings, "resume"), err);
+    enum rp_code code = rp_opt_workspace_open(&workspace, rp_settings_text(settings, "workspace"),
+                                              rp_settings_flag(settings, "resume"), err);
     if (code == RP_OK)
         code = search_dataset(ctx, dataset, settings, &limits, result, err);
     rp_opt_workspace_release(&workspace);

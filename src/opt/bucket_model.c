@@ -3,7 +3,6 @@
 #include "opt/bucket_model.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* By step: when the transport is idle again, and when the last bucket is copied back. */
@@ -24,14 +23,13 @@ static void bucket_add(const void *user, void *state, size_t first, size_t end)
 {
     const struct rp_opt_bucket_model *m = user;
     struct bucket_state *x = state;
-    double work, to, back;
     int64_t bytes = 0;
 
     for (size_t i = first; i < end; i++)
         bytes += m->bytes[i];
-    work = (double)rp_transport_ns(&m->costs.transport, bytes);
-    to = m->costs.to_ns_by_byte * (double)bytes;
-    back = m->costs.back_ns_by_byte * (double)bytes;
+    double work = (double)rp_transport_ns(&m->costs.transport, bytes);
+    double to = m->costs.to_ns_by_byte * (double)bytes;
+    double back = m->costs.back_ns_by_byte * (double)bytes;
     for (size_t s = 0; s < m->nsteps; s++) {
         double ready = m->ready_ns[s * m->n + end - 1] + to;
 
@@ -131,13 +129,12 @@ enum rp_code rp_opt_bucket_model_init(struct rp_opt_bucket_model *m, const struc
                                       struct rp_err *err)
 {
     struct rp_sim_result r = {0};
-    enum rp_code code;
 
     *m = (struct rp_opt_bucket_model){0};
     rp_arena_init(&m->arena);
     RP_TRY(rp_sim_bucket_costs(&x->run, &m->costs, err));
     RP_TRY(count_gradients(m, x->run.parts[0], err));
-    code = rp_simulate(&x->run.overlay, &r, err);
+    enum rp_code code = rp_simulate(&x->run.overlay, &r, err);
     if (code == RP_OK)
         add_steps(m, x, &r);
     rp_sim_result_release(&r);

@@ -147,13 +147,12 @@ static const char *list_text(struct bucket_search *s, const uint8_t *ends)
 static enum rp_code search_list(struct bucket_search *s, const struct size *best,
                                 struct rp_opt_buckets *out)
 {
-    const char *text;
     int64_t step;
     double ns;
 
     rp_opt_bucket_ends(&s->model, best->mb, s->others);
     RP_TRY(rp_opt_search_groups(&s->model.chain, s->limits, s->others, &ns, &out->tried, s->err));
-    text = list_text(s, s->others);
+    const char *text = list_text(s, s->others);
     RP_TRY(rp_arena_check(s->arena, "searching", s->err));
     RP_TRY(rp_worlds_step(s->x, text, &step, s->err));
     if ((double)step >= (1 - SAME_STEP) * (double)best->step_ns ||
@@ -255,16 +254,12 @@ enum rp_code rp_opt_list_buckets(const struct rp_worlds *x, const struct rp_opt_
                                  struct rp_arena *arena, struct rp_opt_plan *plan,
                                  struct rp_err *err)
 {
-    struct rp_opt_bucket_model m;
-    enum rp_code code;
+    RP_SCOPED(rp_opt_bucket_model_release) struct rp_opt_bucket_model m = {0};
 
     plan->bucket_cap_mb = buckets->cap_mb;
     plan->first_bucket_mb = NAN;
     if (isnan(buckets->cap_mb))
         return RP_OK;
-    code = rp_opt_bucket_model_init(&m, x, err);
-    if (code == RP_OK)
-        code = fill_plan(&m, x, buckets, arena, plan, err);
-    rp_opt_bucket_model_release(&m);
-    return code;
+    RP_TRY(rp_opt_bucket_model_init(&m, x, err));
+    return fill_plan(&m, x, buckets, arena, plan, err);
 }

@@ -49,9 +49,8 @@ static enum rp_code add_chain(const struct rp_sim_run *run, chain_vec *list, str
 {
     struct chain c = {.first = first, .n = end - first, .count = 1};
     int64_t longest = 0, sum = 0, fused;
-    uint32_t i, at;
 
-    for (i = first; i < end; i++) {
+    for (uint32_t i = first; i < end; i++) {
         const char *name = name_of(run, i);
         int64_t dur = run->overlay.dur_ns.at[i];
 
@@ -61,7 +60,7 @@ static enum rp_code add_chain(const struct rp_sim_run *run, chain_vec *list, str
     }
     fused = rp_sim_scaled(longest, rp_sim_fused_factor(longest));
     c.saved_ns = fused < sum ? sum - fused : 0;
-    at = rp_map_get(seen, c.key);
+    uint32_t at = rp_map_get(seen, c.key);
     if (at < list->n && list->at) {
         list->at[at].count++;
         list->at[at].saved_ns = rp_ns_sum(list->at[at].saved_ns, c.saved_ns);
@@ -109,11 +108,8 @@ enum rp_code rp_opt_list_clusters(const struct rp_worlds *x, struct rp_arena *ar
                                   struct rp_opt_plan *plan, struct rp_err *err)
 {
     chain_vec list = {0};
-    struct rp_map seen;
-    enum rp_code code;
-
-    rp_map_init(&seen);
-    code = find_chains(&x->run, &list, &seen, err);
+    struct rp_map seen = {0};
+    enum rp_code code = find_chains(&x->run, &list, &seen, err);
     if (code == RP_OK)
         rp_sort(list.at, list.n, sizeof *list.at, by_saved);
     plan->clusters = RP_ARENA_NEW(arena, struct rp_opt_cluster, LISTED_MOST + 1);
@@ -198,10 +194,9 @@ enum rp_code rp_opt_list_casts(struct rp_worlds *x, const char *text, struct rp_
     size_t mark = rp_overlay_mark(&x->run.overlay), n = x->run.tasks.tasks.n;
     int64_t *before = malloc((n + 1) * sizeof *before);
     cast_vec list = {0};
-    struct rp_map seen;
+    struct rp_map seen = {0};
     enum rp_code code = rp_err_need(before, err, "searching");
 
-    rp_map_init(&seen);
     if (code == RP_OK) {
         memcpy(before, x->run.overlay.dur_ns.at, n * sizeof *before);
         code = rp_whatif_apply(&x->run, text, err);

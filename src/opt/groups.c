@@ -101,11 +101,9 @@ static size_t try_all(const struct rp_opt_chain *c, void *state, uint8_t *best, 
     uint32_t plan, nplans = 1u << (c->n - 1);
 
     for (plan = 0; plan < nplans; plan++) {
-        double ns;
-
         for (size_t i = 0; i < c->n; i++)
             ends[i] = i + 1 == c->n || (plan >> i & 1);
-        ns = plan_ns(c, ends, state);
+        double ns = plan_ns(c, ends, state);
         if (is_better(c, ns, ends, *best_ns, best)) {
             memcpy(best, ends, c->n);
             *best_ns = ns;
@@ -129,13 +127,11 @@ static size_t walk_from(const struct rp_opt_chain *c, struct walk *w, size_t fir
     size_t end, tried = 0;
 
     for (end = first + 1; end <= c->n; end++) {
-        double there;
-
         if (!may_end(c, end - 1))
             continue;
         memcpy(state, before, c->state_size);
         c->add(c->user, state, first, end);
-        there = c->there_ns(c->user, state);
+        double there = c->there_ns(c->user, state);
         tried++;
         if (there < w->there[end]) {
             memcpy(w->states + end * c->state_size, state, c->state_size);
@@ -210,11 +206,9 @@ static void change(uint8_t *ends, size_t n, uint64_t *random)
 
 static bool is_over(struct groups_ctx *g)
 {
-    bool over;
-
     pthread_mutex_lock(&g->lock);
-    over = pthread_equal(pthread_self(), g->caller) ? rp_opt_over(g->limits)
-                                                    : rp_opt_out_of_time(g->limits);
+    bool over = pthread_equal(pthread_self(), g->caller) ? rp_opt_over(g->limits)
+                                                         : rp_opt_out_of_time(g->limits);
     pthread_mutex_unlock(&g->lock);
     return over;
 }
@@ -245,13 +239,11 @@ static void anneal(struct groups_ctx *g, size_t at, uint8_t *ends, uint8_t *next
     memcpy(best, ends, n);
     now = least = plan_ns(c, ends, state);
     for (move = 0; move < moves; move++) {
-        double ns;
-
         if (move % CHECK_EVERY == 0 && is_over(g))
             break;
         memcpy(next, ends, n);
         change(next, n, &random);
-        ns = plan_ns(c, next, state);
+        double ns = plan_ns(c, next, state);
         heat = least * HOT * pow(COLD / HOT, (double)move / (double)moves);
         if (ns > now && next_part(&random) >= exp((now - ns) / heat))
             continue;
@@ -270,15 +262,12 @@ static void anneal(struct groups_ctx *g, size_t at, uint8_t *ends, uint8_t *next
 static enum rp_code chain_job(void *user, size_t i, struct rp_err *err)
 {
     struct groups_ctx *g = user;
-    uint8_t *ends = malloc(2 * g->chain->n + 1);
-    void *state = malloc(g->chain->state_size + 1);
-    enum rp_code code = rp_err_need(ends && state, err, "searching");
+    RP_FREED uint8_t *ends = malloc(2 * g->chain->n + 1);
+    RP_FREED void *state = malloc(g->chain->state_size + 1);
 
-    if (code == RP_OK)
-        anneal(g, i, ends, ends + g->chain->n, state);
-    free(ends);
-    free(state);
-    return code;
+    RP_TRY(rp_err_need(ends && state, err, "searching"));
+    anneal(g, i, ends, ends + g->chain->n, state);
+    return RP_OK;
 }
 
 /* Starts chains at plans that are known to be good, and at the extremes. */
@@ -322,7 +311,6 @@ static enum rp_code search(struct groups_ctx *g, void *state, uint8_t *ends, uin
                            double *best_ns, size_t *tried, struct rp_err *err)
 {
     const struct rp_opt_chain *c = g->chain;
-    double ns;
 
     memcpy(recorded, ends, c->n);
     ends[c->n - 1] = recorded[c->n - 1] = 1;
@@ -338,7 +326,7 @@ static enum rp_code search(struct groups_ctx *g, void *state, uint8_t *ends, uin
     }
     if (!c->no_walk)
         RP_TRY(walk(g, state, g->found, tried, err));
-    ns = c->no_walk ? INFINITY : plan_ns(c, g->found, state);
+    double ns = c->no_walk ? INFINITY : plan_ns(c, g->found, state);
     if (!c->no_walk && is_better(c, ns, g->found, *best_ns, ends)) {
         memcpy(ends, g->found, c->n);
         *best_ns = ns;

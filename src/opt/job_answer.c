@@ -106,17 +106,12 @@ static enum rp_code make_job_plan(struct job_ctx *a, const struct rp_opt_group *
 
 static enum rp_code part_step(const struct rp_sim_part *part, int64_t *out, struct rp_err *err)
 {
-    struct rp_sim_run run;
-    struct rp_sim_result r = {0};
-    enum rp_code code = rp_sim_run_init(&run, &part, 1, err);
+    RP_SCOPED(rp_sim_run_release) struct rp_sim_run run = {0};
+    RP_SCOPED(rp_sim_result_release) struct rp_sim_result r = {0};
 
-    if (code == RP_OK)
-        code = rp_simulate(&run.overlay, &r, err);
-    if (code == RP_OK)
-        code = rp_sim_step_ns(&run, &r, out, err);
-    rp_sim_result_release(&r);
-    rp_sim_run_release(&run);
-    return code;
+    RP_TRY(rp_sim_run_init(&run, &part, 1, err));
+    RP_TRY(rp_simulate(&run.overlay, &r, err));
+    return rp_sim_step_ns(&run, &r, out, err);
 }
 
 /* Simulates from nothing, message by message. */
@@ -248,7 +243,6 @@ static enum rp_code group_tensors(struct job_ctx *a, struct rp_err *err)
 {
     struct rp_opt_plan *p = &a->plan;
     double factor = a->ops.n ? 1 : 0, best;
-    uint8_t *joined;
     size_t tried = 0;
     int64_t then;
 
@@ -256,7 +250,7 @@ static enum rp_code group_tensors(struct job_ctx *a, struct rp_err *err)
     p->ngroups = p->nrecorded;
     if (!(a->limits->families >> RP_OPT_TENSOR & 1))
         return RP_OK;
-    joined = RP_ARENA_NEW(a->arena, uint8_t, a->model.n + 1);
+    uint8_t *joined = RP_ARENA_NEW(a->arena, uint8_t, a->model.n + 1);
     RP_TRY(rp_arena_check(a->arena, "searching", err));
     rp_opt_groups_of_ops(&a->model, &a->ops, joined);
     a->model.chain.joined = joined;

@@ -211,12 +211,11 @@ static enum rp_code find_updates(struct rp_opt_job_model *m, size_t rank, const 
     const struct rp_job_rank *r = &m->job->ranks[rank];
     const struct rp_mean_rank *mean = &m->means.ranks[rank];
     struct rp_opt_job_rank *to = &m->ranks[rank];
-    struct rp_map tensor_of; /* op -> tensor */
+    struct rp_map tensor_of = {0}; /* op -> tensor */
     double at = mean->begin_ns, gaps = 0, ngaps = 0, sum = 0;
     enum rp_code code = RP_OK;
     bool first = true;
 
-    rp_map_init(&tensor_of);
     for (size_t i = 0; code == RP_OK && i < r->edges.n; i++) {
         const struct rp_job_edge *e = &r->edges.at[i];
         uint32_t t = e->from_tensor < 0 ? RP_MAP_NONE
@@ -227,7 +226,6 @@ static enum rp_code find_updates(struct rp_opt_job_model *m, size_t rank, const 
     }
     for (size_t i = 0; i < mean->ops.n; i++) {
         const struct rp_mean_op *op = &mean->ops.at[i];
-        uint32_t t;
 
         if (!op->is_update) {
             at += (first ? 0 : op->gap_ns) + op->dur_ns;
@@ -236,7 +234,7 @@ static enum rp_code find_updates(struct rp_opt_job_model *m, size_t rank, const 
             first = false;
             continue;
         }
-        t = rp_map_get(&tensor_of, rp_means_name_key(op->name));
+        uint32_t t = rp_map_get(&tensor_of, rp_means_name_key(op->name));
         *(t == RP_MAP_NONE ? &to->final_ns : &to->update_ns[t]) += op->dur_ns;
     }
     for (size_t i = 0; i < m->n; i++) {
@@ -290,25 +288,20 @@ static enum rp_code make_agreements(struct rp_opt_job_model *m, struct rp_err *e
 static enum rp_code make_ranks(struct rp_opt_job_model *m, struct rp_err *err)
 {
     size_t r, i, n = m->job->tensors.n;
-    double *ready = calloc(m->nranks * n + 1, sizeof *ready);
-    uint32_t *place = malloc((n + 1) * sizeof *place);
-    enum rp_code code = rp_err_need(ready && place, err, "searching");
+    RP_FREED double *ready = calloc(m->nranks * n + 1, sizeof *ready);
+    RP_FREED uint32_t *place = malloc((n + 1) * sizeof *place);
 
-    for (r = 0; code == RP_OK && r < m->nranks; r++)
+    RP_TRY(rp_err_need(ready && place, err, "searching"));
+    for (r = 0; r < m->nranks; r++)
         rp_job_ready(&m->means, &m->costs, r, ready + r * n);
-    if (code == RP_OK)
-        code = order_tensors(m, ready, err);
-    for (i = 0; code == RP_OK && i < n; i++)
+    RP_TRY(order_tensors(m, ready, err));
+    for (i = 0; i < n; i++)
         place[i] = RP_NONE;
-    for (i = 0; code == RP_OK && i < m->n; i++)
+    for (i = 0; i < m->n; i++)
         place[m->tensors[i]] = (uint32_t)i;
-    for (r = 0; code == RP_OK && r < m->nranks; r++)
-        code = make_rank(m, r, ready, place, err);
-    if (code == RP_OK)
-        code = make_agreements(m, err);
-    free(ready);
-    free(place);
-    return code;
+    for (r = 0; r < m->nranks; r++)
+        RP_TRY(make_rank(m, r, ready, place, err));
+    return make_agreements(m, err);
 }
 
 enum rp_code rp_opt_job_model_init(struct rp_opt_job_model *m, const struct rp_job *job,

@@ -6,7 +6,6 @@
 #include "sim/model/fusing.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FILE_MOST (64u << 20)
@@ -34,10 +33,9 @@ static bool is_elementwise(const char *type, size_t len)
 static bool name_is_elementwise(const char *name)
 {
     const char *leaf = strrchr(name, '/');
-    size_t len;
 
     leaf = leaf ? leaf + 1 : name;
-    len = strlen(leaf);
+    size_t len = strlen(leaf);
     while (len && leaf[len - 1] >= '0' && leaf[len - 1] <= '9')
         len--;
     if (len && leaf[len - 1] == '_')
@@ -62,14 +60,13 @@ static enum rp_code name_line(void *user, const char *path, size_t number, const
     struct names *x = user;
     size_t len = 0, at;
     uint32_t value = 1;
-    uint64_t key;
 
     while (len < n && line[len] != ' ' && line[len] != '\t' && line[len] != '\r')
         len++;
     x->done |= len >= 20 && !memcmp(line, "unsafe_resource_deps", 20);
     if (x->done || !len || *line == '#')
         return RP_OK;
-    key = rp_hash_bytes(line, len);
+    uint64_t key = rp_hash_bytes(line, len);
     if (x->numbered) {
         for (at = len; at < n && (line[at] == ' ' || line[at] == '\t');)
             at++;
@@ -138,12 +135,11 @@ static double sends_ns(const struct walk_ctx *w, const struct rp_mean_op *op)
 {
     const struct rp_opt_job_model *m = w->m;
     uint32_t t = rp_map_get(&w->sends, rp_means_name_key(op->name));
-    double bytes;
     size_t i;
 
     if (t == RP_MAP_NONE)
         return 0;
-    bytes = m->sum[t + 1] - m->sum[t];
+    double bytes = m->sum[t + 1] - m->sum[t];
     for (i = 0; i + 1 < m->nsizes && m->sizes[i] < bytes;)
         i++;
     return m->ring_ns[i * m->nranks];
@@ -153,12 +149,11 @@ static enum rp_code close_chain(struct walk_ctx *w, size_t end, struct rp_err *e
 {
     const struct rp_mean_op *ops = w->m->means.ranks[0].ops.at;
     struct rp_job_plan_cluster *c = &w->out->clusters[w->out->n];
-    const char **names;
     size_t i, n = 0;
 
     if (w->first == SIZE_MAX || end - w->first < 2 || !(w->sum_ns > 0))
         return RP_OK;
-    names = RP_ARENA_NEW(w->arena, const char *, end - w->first);
+    const char **names = RP_ARENA_NEW(w->arena, const char *, end - w->first);
     RP_TRY(rp_arena_check(w->arena, "searching", err));
     for (i = w->first; i < end; i++)
         if (!ops[i].is_update)
@@ -182,7 +177,6 @@ static enum rp_code walk_ops(struct walk_ctx *w, struct rp_err *err)
     w->first = SIZE_MAX;
     for (size_t i = 0; i < r->ops.n; i++) {
         const struct rp_mean_op *op = &r->ops.at[i];
-        double longest, before, saved;
 
         if (!may_fuse(w, op)) {
             RP_TRY(close_chain(w, i, err));
@@ -195,9 +189,9 @@ static enum rp_code walk_ops(struct walk_ctx *w, struct rp_err *err)
             begin_chain(w, op, i);
             continue;
         }
-        longest = fmax(w->longest_ns, op->dur_ns);
-        before = fused_ns(w->longest_ns, w->sum_ns) + op->gap_ns + op->dur_ns;
-        saved = before - fused_ns(longest, w->sum_ns + op->dur_ns);
+        double longest = fmax(w->longest_ns, op->dur_ns);
+        double before = fused_ns(w->longest_ns, w->sum_ns) + op->gap_ns + op->dur_ns;
+        double saved = before - fused_ns(longest, w->sum_ns + op->dur_ns);
         if (saved <= w->sends_ns || saved <= 0) {
             RP_TRY(close_chain(w, i, err));
             begin_chain(w, op, i);
@@ -229,29 +223,25 @@ static enum rp_code index_sends(const struct rp_opt_job_model *m, struct rp_map 
                                 struct rp_err *err)
 {
     const struct rp_job_rank *r = &m->job->ranks[0];
-    struct rp_map place;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map place = {0};
 
-    rp_map_init(&place);
-    for (size_t i = 0; code == RP_OK && i < m->n; i++)
-        code = rp_map_put(&place, (uint64_t)m->job->tensors.at[m->tensors[i]].id, (uint32_t)i, err);
-    for (size_t i = 0; code == RP_OK && i < r->edges.n; i++) {
+    for (size_t i = 0; i < m->n; i++)
+        RP_TRY(
+            rp_map_put(&place, (uint64_t)m->job->tensors.at[m->tensors[i]].id, (uint32_t)i, err));
+    for (size_t i = 0; i < r->edges.n; i++) {
         uint32_t t = r->edges.at[i].to_tensor < 0
                          ? RP_MAP_NONE
                          : rp_map_get(&place, (uint64_t)r->edges.at[i].to_tensor);
 
         if (t != RP_MAP_NONE)
-            code = rp_map_put(out, rp_means_name_key(r->edges.at[i].from), t, err);
+            RP_TRY(rp_map_put(out, rp_means_name_key(r->edges.at[i].from), t, err));
     }
-    rp_map_release(&place);
-    return code;
+    return RP_OK;
 }
 
 static void names_init(struct names *x)
 {
     *x = (struct names){0};
-    rp_map_init(&x->set);
-    rp_map_init(&x->ids);
 }
 
 static void names_release(struct names *x)
@@ -265,17 +255,13 @@ enum rp_code rp_opt_find_job_ops(const struct rp_opt_job_model *m, const char *c
                                  struct rp_err *err)
 {
     struct walk_ctx w = {.m = m, .arena = arena, .out = out, .has_names = candidates};
-    struct rp_map known;
-    enum rp_code code;
+    struct rp_map known = {0};
 
     *out = (struct rp_opt_job_ops){
         .clusters = RP_ARENA_NEW(arena, struct rp_job_plan_cluster, m->means.ranks[0].ops.n + 1)};
-    rp_map_init(&known);
-    rp_map_init(&w.types);
-    rp_map_init(&w.sends);
     names_init(&w.names);
     w.names.known = &known;
-    code = rp_arena_check(arena, "searching", err);
+    enum rp_code code = rp_arena_check(arena, "searching", err);
     if (code == RP_OK)
         code = index_ops(m, &known, err);
     if (code == RP_OK && candidates)
@@ -330,33 +316,26 @@ enum rp_code rp_opt_read_job_ops(const struct rp_opt_job_model *m, const char *p
                                  struct rp_arena *arena, struct rp_opt_job_ops *out,
                                  struct rp_err *err)
 {
-    struct names x;
-    struct rp_map known;
-    enum rp_code code;
+    RP_SCOPED(names_release) struct names x = {0};
+    RP_SCOPED(rp_map_release) struct rp_map known = {0};
 
     *out = (struct rp_opt_job_ops){0};
-    rp_map_init(&known);
     names_init(&x);
     x.known = &known;
     x.numbered = true;
-    code = index_ops(m, &known, err);
-    if (code == RP_OK)
-        code = read_names(path, &x, arena, err);
-    if (code == RP_OK)
-        code = fill_clusters(m, &x, arena, out, err);
+    RP_TRY(index_ops(m, &known, err));
+    RP_TRY(read_names(path, &x, arena, err));
+    RP_TRY(fill_clusters(m, &x, arena, out, err));
     out->given = x.unknown;
-    names_release(&x);
-    rp_map_release(&known);
-    return code;
+    return RP_OK;
 }
 
 void rp_opt_groups_of_ops(const struct rp_opt_job_model *m, const struct rp_opt_job_ops *ops,
                           uint8_t *joined)
 {
     struct rp_err err = RP_ERR_INIT;
-    struct rp_map sends;
+    struct rp_map sends = {0};
 
-    rp_map_init(&sends);
     memset(joined, 0, m->n);
     if (index_sends(m, &sends, &err) == RP_OK)
         for (size_t c = 0; c < ops->n; c++) {

@@ -52,12 +52,10 @@ enum rp_code rp_opt_families(const char *text, unsigned *out, struct rp_err *err
 
     for (; text && *text; text += *text == ',') {
         bool leaves = *text == '^';
-        size_t len;
-        enum rp_opt_family f;
 
         text += leaves;
-        len = strcspn(text, ",");
-        f = family_of(text, len);
+        size_t len = strcspn(text, ",");
+        enum rp_opt_family f = family_of(text, len);
         if (f == RP_OPT_FAMILIES)
             return unknown_family(text, len, err);
         *(leaves ? &without : &with) |= 1u << f;

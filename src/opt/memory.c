@@ -8,7 +8,6 @@
 #include "explain/memory/log.h"
 #include "result/part.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define KEPT_MOST 64
@@ -32,10 +31,10 @@ static const struct rp_memory_log *find_peak(const struct rp_memory_logs *logs, 
                                              int64_t *peak)
 {
     const struct rp_memory_log *best = NULL;
-    uint32_t i;
 
     for (size_t d = 0; d < logs->devices.n; d++)
-        for (i = 0; logs->devices.at[d].device_type && i < logs->devices.at[d].entries.n; i++)
+        for (uint32_t i = 0; logs->devices.at[d].device_type && i < logs->devices.at[d].entries.n;
+             i++)
             if (!best || logs->devices.at[d].entries.at[i].allocated > *peak) {
                 best = &logs->devices.at[d];
                 *peak = best->entries.at[i].allocated;
@@ -49,21 +48,18 @@ static enum rp_code list_kept(struct rp_opt_part *out, const struct rp_memory_lo
                               struct rp_err *err)
 {
     RP_VEC(struct rp_opt_kept) list = {0};
-    struct rp_map seen;
+    struct rp_map seen = {0};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&seen);
     for (size_t i = 0; code == RP_OK && i < log->buffers.n; i++) {
         const struct rp_memory_buffer *b = &log->buffers.at[i];
-        const char *op;
-        uint32_t k;
 
         if (b->category != RP_MEMORY_ACTIVATIONS || b->born == RP_NONE || !rp_memory_alive(b, at))
             continue;
-        op = logs->owners.at[log->entries.at[b->born].owner].op;
+        const char *op = logs->owners.at[log->entries.at[b->born].owner].op;
         if (!op)
             continue;
-        k = rp_map_get(&seen, rp_hash_bytes(op, strlen(op)));
+        uint32_t k = rp_map_get(&seen, rp_hash_bytes(op, strlen(op)));
         if (k == RP_MAP_NONE) {
             k = (uint32_t)list.n;
             code = rp_map_put(&seen, rp_hash_bytes(op, strlen(op)), k, err);
@@ -93,7 +89,6 @@ enum rp_code rp_opt_part_memory(struct rp_opt_part *out, const struct rp_trace *
                                 struct rp_arena *arena, struct rp_err *err)
 {
     struct rp_memory_logs logs;
-    const struct rp_memory_log *log;
     enum rp_code code = rp_memory_logs_init(&logs, trace, err);
     uint32_t at = 0;
     int64_t peak = 0;
@@ -103,7 +98,7 @@ enum rp_code rp_opt_part_memory(struct rp_opt_part *out, const struct rp_trace *
         code = rp_memory_own(&logs, err);
     if (code == RP_OK && logs.devices.n)
         code = rp_memory_classify(&logs, err);
-    log = code == RP_OK ? find_peak(&logs, &at, &peak) : NULL;
+    const struct rp_memory_log *log = code == RP_OK ? find_peak(&logs, &at, &peak) : NULL;
     if (log) {
         out->peak_bytes = peak;
         code = list_kept(out, &logs, log, at, arena, err);

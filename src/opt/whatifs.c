@@ -54,7 +54,6 @@ static enum rp_code plan_step(struct search *s, int64_t *step_ns)
     const char *text = plan_text(s);
     uint64_t key = rp_hash_bytes(text, strlen(text));
     struct rp_err why = RP_ERR_INIT;
-    enum rp_code code;
 
     RP_TRY(rp_arena_check(s->arena, "searching", s->err));
     for (size_t i = 0; i < s->known.n; i++)
@@ -62,7 +61,7 @@ static enum rp_code plan_step(struct search *s, int64_t *step_ns)
             *step_ns = s->known.at[i].step_ns;
             return RP_OK;
         }
-    code = rp_worlds_step(s->x, text, step_ns, &why);
+    enum rp_code code = rp_worlds_step(s->x, text, step_ns, &why);
     if (code == RP_UNSUPPORTED || code == RP_USAGE)
         *step_ns = INT64_MAX;
     else if (code != RP_OK)

@@ -53,9 +53,6 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
 enum rp_code rp_opt_workspace_open(struct rp_opt_workspace *w, const char *path, bool resume,
                                    struct rp_err *err)
 {
-    const char *best;
-    bool there;
-
     *w = (struct rp_opt_workspace){.path = path, .began_ns = rp_clock_ns()};
     rp_arena_init(&w->arena);
     if (!path)
@@ -63,9 +60,9 @@ enum rp_code rp_opt_workspace_open(struct rp_opt_workspace *w, const char *path,
                       : (w->round = 1, RP_OK);
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return rp_err_set(err, RP_IO, "cannot make the folder '%s': %s", path, strerror(errno));
-    best = file_in(w, "best.txt");
+    const char *best = file_in(w, "best.txt");
     RP_TRY(rp_arena_check(&w->arena, "reading a workspace", err));
-    there = access(best, F_OK) == 0;
+    bool there = access(best, F_OK) == 0;
     if (there && !resume)
         return rp_err_set(err, RP_USAGE,
                           "'%s' holds a search already: go on with '--resume', or name another "

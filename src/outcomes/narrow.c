@@ -108,12 +108,11 @@ size_t rp_outcomes_narrow(const struct rp_outcomes *x, const char *device, const
 {
     double errors[LATEST], mean = 0, expected;
     char name[RP_CHANGE_MOST];
-    size_t n;
 
     if (!device || !rp_change_canonical(change, name, sizeof name) ||
         !(predicted > 0 && *low > 0 && *low <= predicted && *high >= predicted && isfinite(*high)))
         return 0;
-    n = list_errors(x, device, framework, name, errors);
+    size_t n = list_errors(x, device, framework, name, errors);
     if (n < RP_OUTCOMES_LEAST)
         return 0;
     for (size_t i = 0; i < n; i++)

@@ -189,19 +189,17 @@ static enum rp_code read_all(int fd, const char *path, char **text, size_t *n, s
 enum rp_code rp_outcomes_read(struct rp_outcomes *out, struct rp_err *err)
 {
     char path[PATH_MAX], *text = NULL;
-    enum rp_code code;
     size_t n = 0;
-    int fd;
 
     find_host(out->host, sizeof out->host);
     if (!rp_outcomes_path(path, sizeof path))
         return RP_OK;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return errno == ENOENT || errno == ENOTDIR
                    ? RP_OK
                    : rp_err_set_os(err, errno, "cannot open '%s'", path);
-    code = read_all(fd, path, &text, &n, err);
+    enum rp_code code = read_all(fd, path, &text, &n, err);
     close(fd);
     if (code == RP_OK)
         code = rp_outcomes_parse(out, text, n, err);
@@ -276,11 +274,10 @@ static const char *line_of(struct rp_arena *arena, const struct rp_outcome *o, c
 static enum rp_code add_lines(int fd, const char *path, const struct rp_outcome *list, size_t n,
                               struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     char host[128], last = '\n';
     const char *text = "";
     struct stat st;
-    enum rp_code code;
 
     find_host(host, sizeof host);
     if (!fstat(fd, &st) && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 &&
@@ -288,21 +285,17 @@ static enum rp_code add_lines(int fd, const char *path, const struct rp_outcome 
         text = "\n";
     for (size_t i = 0; i < n; i++)
         text = rp_arena_textf(&arena, "%s%s", text, line_of(&arena, &list[i], host));
-    code = rp_arena_check(&arena, "keeping outcomes", err);
-    if (code == RP_OK)
-        code = write_all(fd, path, text, strlen(text), err);
-    rp_arena_release(&arena);
-    return code;
+    RP_TRY(rp_arena_check(&arena, "keeping outcomes", err));
+    return write_all(fd, path, text, strlen(text), err);
 }
 
 enum rp_code rp_outcomes_add(const struct rp_outcome *list, size_t n, struct rp_err *err)
 {
     char path[PATH_MAX];
-    enum rp_code code;
     int fd;
 
     RP_TRY(open_locked(&fd, path, sizeof path, err));
-    code = add_lines(fd, path, list, n, err);
+    enum rp_code code = add_lines(fd, path, list, n, err);
     close(fd);
     return code;
 }

@@ -161,12 +161,11 @@ static enum rp_code count_cell(struct maker *m, uint32_t key, uint32_t step, int
                                struct rp_err *err)
 {
     uint32_t at, fresh = (uint32_t)m->cell_list.n;
-    struct rp_peer_cell *c;
 
     RP_TRY(rp_map_intern(&m->cells, (uint64_t)step << 32 | key, fresh, &at, err));
     if (at == fresh)
         RP_TRY(rp_vec_push(&m->cell_list, ((struct rp_peer_cell){.key = key, .step = step}), err));
-    c = &m->cell_list.at[at];
+    struct rp_peer_cell *c = &m->cell_list.at[at];
     c->n++;
     c->dur_ns += (double)ns;
     c->squares += (double)ns * (double)ns;
@@ -176,12 +175,11 @@ static enum rp_code count_cell(struct maker *m, uint32_t key, uint32_t step, int
 /* Computes the usual time of each key, by step. */
 static enum rp_code find_usual(struct maker *m, struct rp_err *err)
 {
-    struct rp_peer_key *keys = calloc(m->key_list.n + 1, sizeof *keys);
-    enum rp_code code = rp_err_need(keys, err, "comparing work");
+    RP_FREED struct rp_peer_key *keys = calloc(m->key_list.n + 1, sizeof *keys);
 
-    if (code == RP_OK)
-        code = rp_peers_usual(m->cell_list.at, m->cell_list.n, keys, m->key_list.n, err);
-    for (size_t i = 0; code == RP_OK && i < m->key_list.n; i++) {
+    RP_TRY(rp_err_need(keys, err, "comparing work"));
+    RP_TRY(rp_peers_usual(m->cell_list.at, m->cell_list.n, keys, m->key_list.n, err));
+    for (size_t i = 0; i < m->key_list.n; i++) {
         const struct rp_course_key *key = &m->key_list.at[i];
         bool waits = key->cls == RP_COURSE_CALL &&
                      rp_host_signs(key->name) & (RP_SIGN_BLOCKS | RP_SIGN_RANKS);
@@ -190,8 +188,7 @@ static enum rp_code find_usual(struct maker *m, struct rp_err *err)
         m->key_list.at[i].spread = keys[i].spread;
         m->key_list.at[i].n = keys[i].n;
     }
-    free(keys);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ what was issued */
@@ -412,14 +409,14 @@ static enum rp_code add_silent(struct maker *m, struct rp_err *err)
 static enum rp_code add_syncs(struct maker *m, size_t nwork, struct rp_err *err)
 {
     const struct rp_trace *t = m->t;
-    uint8_t *known = calloc((size_t)t->str.n + 1, 1);
-    enum rp_code code = rp_err_need(known, err, "comparing work");
+    RP_FREED uint8_t *known = calloc((size_t)t->str.n + 1, 1);
 
-    for (uint32_t i = 0; i < nwork && code == RP_OK; i++)
+    RP_TRY(rp_err_need(known, err, "comparing work"));
+    for (uint32_t i = 0; i < nwork; i++)
         if (m->list.at[i].copies && m->list.at[i].call != RP_NONE &&
             rp_event_end_ns(t, m->list.at[i].call) >= m->list.at[i].end_ns)
-            code = add_sync(m, m->list.at[i].call, i, err);
-    for (rp_event e = 0; e < t->ev.n && code == RP_OK; e++) {
+            RP_TRY(add_sync(m, m->list.at[i].call, i, err));
+    for (rp_event e = 0; e < t->ev.n; e++) {
         uint32_t awaited = RP_NONE;
         int64_t at = t->ev.ts_ns[e];
 
@@ -431,15 +428,13 @@ static enum rp_code add_syncs(struct maker *m, size_t nwork, struct rp_err *err)
         if (known[t->ev.name[e]] > 1)
             awaited = awaited_by(m, at, rp_event_end_ns(t, e), nwork);
         if (awaited != RP_NONE && !(m->list.at[awaited].copies && m->list.at[awaited].call == e))
-            code = add_sync(m, e, awaited, err);
+            RP_TRY(add_sync(m, e, awaited, err));
     }
-    free(known);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code list_issued(struct maker *m, struct rp_err *err)
 {
-    size_t nwork;
     struct issued last = {.kind = LAST, .call = RP_NONE, .step = (uint16_t)(m->nsteps - 1)};
 
     for (size_t i = 0; i < m->collectives->list.n; i++)
@@ -448,7 +443,7 @@ static enum rp_code list_issued(struct maker *m, struct rp_err *err)
     for (size_t i = 0; i < m->work->items.n; i++)
         RP_TRY(add_work(m, &m->work->items.at[i], err));
     rp_sort(m->list.at, m->list.n, sizeof *m->list.at, by_launch);
-    nwork = m->list.n;
+    size_t nwork = m->list.n;
     RP_TRY(add_silent(m, err));
     RP_TRY(add_syncs(m, nwork, err));
     rp_sort(m->list.at, m->list.n, sizeof *m->list.at, by_launch);
@@ -519,11 +514,9 @@ static void find_wait(struct maker *m, struct issued *c)
 /* The same collective in other steps of the same program waits at the last of their places. */
 static enum rp_code find_waits(struct maker *m, struct rp_err *err)
 {
-    struct rp_map sites = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map sites = {0};
 
-    rp_map_init(&sites);
-    for (size_t i = 0; i < m->nth.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < m->nth.n; i++) {
         struct issued *c = &m->list.at[m->nth.at[i]];
         uint64_t site = rp_hash_join(m->out->steps[c->step].program, c->ordinal);
         uint32_t most;
@@ -533,9 +526,9 @@ static enum rp_code find_waits(struct maker *m, struct rp_err *err)
         find_wait(m, c);
         most = rp_map_get(&sites, site);
         if (most == RP_MAP_NONE || c->wait > most)
-            code = rp_map_put(&sites, site, c->wait, err);
+            RP_TRY(rp_map_put(&sites, site, c->wait, err));
     }
-    for (size_t i = 0; i < m->nth.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < m->nth.n; i++) {
         const struct issued *c = &m->list.at[m->nth.at[i]];
         uint64_t site = rp_hash_join(m->out->steps[c->step].program, c->ordinal);
         uint32_t most, first = m->first[c->step], n = m->first[c->step + 1] - first;
@@ -548,8 +541,7 @@ static enum rp_code find_waits(struct maker *m, struct rp_err *err)
         if (most < n)
             m->list.at[m->nth.at[first + most]].cut = true;
     }
-    rp_map_release(&sites);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ operations */
@@ -710,14 +702,13 @@ static enum rp_code divide_host(struct maker *m, const struct issued *x, int64_t
 {
     const struct rp_trace *t = m->t;
     int64_t until = x->kind == SYNC ? x->at_ns : x->point_ns, begin;
-    rp_event block;
     uint32_t key;
 
     if (x->kind == LAST && m->track != RP_NONE)
         return divide_gap(m, host_ns, until, x->step, err);
     if (x->call == RP_NONE)
         return RP_OK;
-    block = block_of(t, x->call);
+    rp_event block = block_of(t, x->call);
     m->track = t->ev.track[block];
     if (until <= *host_ns)
         return RP_OK;
@@ -911,10 +902,6 @@ enum rp_code rp_course_make(struct rp_course *out, const struct rp_work *work,
     *out = (struct rp_course){0};
     if (!collectives->list.n || collectives->on_host || !has_work(work) || !find_span(&m))
         return RP_OK;
-    rp_map_init(&m.keys);
-    rp_map_init(&m.by_name);
-    rp_map_init(&m.cells);
-    rp_map_init(&m.of_event);
     code = make_course(&m, err);
     rp_arg_key_release(&m.grid);
     rp_arg_key_release(&m.block);

@@ -144,30 +144,27 @@ static void set_usual(struct rp_peer_key *to, const struct of_step *s, size_t n,
 enum rp_code rp_peers_usual(const struct rp_peer_cell *cells, size_t n, struct rp_peer_key *keys,
                             size_t nkeys, struct rp_err *err)
 {
-    struct of_step *s = malloc((n + 1) * sizeof *s);
-    double *scratch = malloc((n + 1) * sizeof *scratch);
-    enum rp_code code = rp_err_need(s && scratch, err, "comparing work");
+    RP_FREED struct of_step *s = malloc((n + 1) * sizeof *s);
+    RP_FREED double *scratch = malloc((n + 1) * sizeof *scratch);
     size_t i, end;
 
-    for (i = 0; code == RP_OK && i < nkeys; i++)
+    RP_TRY(rp_err_need(s && scratch, err, "comparing work"));
+    for (i = 0; i < nkeys; i++)
         keys[i].usual_ns = NAN;
-    for (i = 0; code == RP_OK && i < n; i++) {
+    for (i = 0; i < n; i++) {
         double mean = cells[i].dur_ns / cells[i].n,
                var = cells[i].squares / cells[i].n - mean * mean;
 
         s[i] = (struct of_step){cells[i].key, mean, mean > 0 && var > 0 ? sqrt(var) / mean : 0,
                                 cells[i].n};
     }
-    if (code == RP_OK)
-        rp_sort(s, n, sizeof *s, by_key);
-    for (i = 0; code == RP_OK && i < n; i = end) {
+    rp_sort(s, n, sizeof *s, by_key);
+    for (i = 0; i < n; i = end) {
         for (end = i; end < n && s[end].key == s[i].key; end++)
             ;
         set_usual(&keys[s[i].key], &s[i], end - i, scratch);
     }
-    free(s);
-    free(scratch);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ references */
@@ -200,13 +197,10 @@ RP_ORDER(by_vote, struct vote, RP_UP(key), RP_UP(n), RP_UP(usual_ns), RP_UP(rank
 /* Gives votes[first, end) of one key one reference. That of a single rank is its usual time. */
 static void set_reference(struct references *x, size_t first, size_t end)
 {
-    double ref;
-    size_t i;
-
-    for (i = first; i < end; i++)
+    for (size_t i = first; i < end; i++)
         x->scratch[i - first] = x->votes[i].usual_ns;
-    ref = rp_peers_low(x->scratch, end - first);
-    for (i = first; i < end; i++) {
+    double ref = rp_peers_low(x->scratch, end - first);
+    for (size_t i = first; i < end; i++) {
         size_t at = x->first[x->votes[i].rank] + x->votes[i].at;
 
         x->ref_ns[at] = ref;
@@ -217,9 +211,7 @@ static void set_reference(struct references *x, size_t first, size_t end)
 /* Whether the times of a key differ within the ranks. */
 static bool is_mixed(const struct vote *votes, size_t first, size_t end, double *scratch)
 {
-    size_t i;
-
-    for (i = first; i < end; i++)
+    for (size_t i = first; i < end; i++)
         scratch[i - first] = votes[i].spread;
     rp_sort(scratch, end - first, sizeof *scratch, by_value);
     return scratch[(end - first) / 2] > MIXED_SPREAD;
@@ -267,7 +259,6 @@ static bool find_common(struct references *x, size_t first, size_t end)
 {
     const struct beside *c = x->besides;
     size_t i, next, nsteps = 0;
-    double middle;
 
     for (i = first; i < end; i = next, nsteps++) {
         for (next = i; next < end && c[next].step == c[i].step; next++)
@@ -278,7 +269,7 @@ static bool find_common(struct references *x, size_t first, size_t end)
         for (size_t k = i; k < next; k++)
             x->common[k] = x->scratch[nsteps];
     }
-    middle = middle_of(x->scratch, nsteps);
+    double middle = middle_of(x->scratch, nsteps);
     for (i = first; i < end; i++)
         x->common[i] /= middle;
     return nsteps > 1 && middle > 0;
@@ -292,11 +283,9 @@ static void follow_steps(struct references *x)
 
     rp_sort(c, x->ncells, sizeof *c, by_peers);
     for (i = 0; i < x->ncells; i = end) {
-        double alone;
-
         for (end = i; end < x->ncells && c[end].peers == c[i].peers; end++)
             x->scratch[end - i] = c[end].ratio;
-        alone = rp_peers_sigma(x->scratch, end - i);
+        double alone = rp_peers_sigma(x->scratch, end - i);
         if (!find_common(x, i, end))
             continue;
         for (size_t k = i; k < end; k++)
@@ -342,7 +331,6 @@ static enum rp_code set_references(struct rp_peer_rank *ranks, size_t n, struct 
 {
     struct references x = {.ranks = ranks, .n = n, .first = malloc((n + 1) * sizeof *x.first)};
     size_t nkeys = 0, most;
-    bool made;
 
     for (size_t r = 0; x.first && r < n; r++) {
         x.first[r] = nkeys;
@@ -356,7 +344,7 @@ static enum rp_code set_references(struct rp_peer_rank *ranks, size_t n, struct 
     x.besides = malloc(most * sizeof *x.besides);
     x.scratch = malloc(most * sizeof *x.scratch);
     x.common = malloc(most * sizeof *x.common);
-    made = x.first && x.votes && x.ref_ns && x.peers && x.besides && x.scratch && x.common;
+    bool made = x.first && x.votes && x.ref_ns && x.peers && x.besides && x.scratch && x.common;
     if (made) {
         vote(&x);
         find_references(&x);
@@ -456,12 +444,11 @@ static double deviation(const double *x, size_t n)
 static double scatter(double *x, size_t n)
 {
     size_t part = (size_t)((double)n * LOW_PART);
-    double low, sigma;
 
     if (n < FEW)
         return FEW_SIGMA;
-    low = THIRD_SIGMA * deviation(x, part > 2 ? part : 2);
-    sigma = rp_peers_sigma(x, n);
+    double low = THIRD_SIGMA * deviation(x, part > 2 ? part : 2);
+    double sigma = rp_peers_sigma(x, n);
     return sigma > LONG_TAIL && low < sigma ? low : sigma;
 }
 
@@ -476,13 +463,13 @@ static void keep_abnormal(struct judging *j)
     rp_sort(c, n, sizeof *c, by_level);
     while (i < n) {
         size_t first = i, count = 0;
-        double low, beyond, sigma;
 
         for (; i < n && c[i].level == c[first].level; i++)
             j->scratch[count++] = excess_of(&c[i]);
-        low = rp_peers_low(j->scratch, count);
-        sigma = scatter(j->scratch, count);
-        beyond = ABNORMAL_SIGMA * sigma > ABNORMAL_SHARE ? ABNORMAL_SIGMA * sigma : ABNORMAL_SHARE;
+        double low = rp_peers_low(j->scratch, count);
+        double sigma = scatter(j->scratch, count);
+        double beyond =
+            ABNORMAL_SIGMA * sigma > ABNORMAL_SHARE ? ABNORMAL_SIGMA * sigma : ABNORMAL_SHARE;
         for (size_t k = first; k < i; k++)
             if (excess_of(&c[k]) > low + beyond &&
                 c[k].dur_ns - c[k].ref_ns > ABNORMAL_STEP * j->step_ns) {
@@ -571,11 +558,10 @@ static void mark(struct judging *j, struct judged *c)
 
 static enum rp_code judge_all(struct judging *j, struct rp_err *err)
 {
-    struct rp_map sums;
+    struct rp_map sums = {0};
     enum rp_code code = RP_OK;
 
     for (uint32_t r = 0; r < j->n && code == RP_OK; r++) {
-        rp_map_init(&sums);
         code = add_rank(j, r, &sums, err);
         rp_map_release(&sums);
     }
@@ -642,7 +628,6 @@ static void keep_larger(struct extras *x)
     rp_sort(t, n, sizeof *t, by_role);
     while (i < n) {
         size_t first = i, next, count = 0;
-        double low, sigma, beyond;
 
         for (; i < n && t[i].role == t[first].role && t[i].cls == t[first].cls; i = next) {
             for (next = i; next < n && t[next].role == t[i].role && t[next].cls == t[i].cls &&
@@ -655,9 +640,10 @@ static void keep_larger(struct extras *x)
                     x->j->scratch[count++] = t[k].ns / t[k].ref_ns - 1;
             }
         }
-        low = rp_peers_low(x->j->scratch, count);
-        sigma = count ? scatter(x->j->scratch, count) : 0;
-        beyond = ABNORMAL_SIGMA * sigma > ABNORMAL_SHARE ? ABNORMAL_SIGMA * sigma : ABNORMAL_SHARE;
+        double low = rp_peers_low(x->j->scratch, count);
+        double sigma = count ? scatter(x->j->scratch, count) : 0;
+        double beyond =
+            ABNORMAL_SIGMA * sigma > ABNORMAL_SHARE ? ABNORMAL_SIGMA * sigma : ABNORMAL_SHARE;
         beyond += count ? low : 0;
         for (size_t k = first; k < i; k++)
             if (t[k].ns - t[k].ref_ns > beyond * t[k].ref_ns &&
@@ -765,10 +751,7 @@ static enum rp_code judge_roles(struct extras *x, struct rp_err *err)
 static enum rp_code judge_extras(struct judging *j, struct rp_err *err)
 {
     struct extras x = {.j = j};
-    enum rp_code code;
-
-    rp_map_init(&x.members);
-    code = judge_roles(&x, err);
+    enum rp_code code = judge_roles(&x, err);
     rp_map_release(&x.members);
     rp_vec_release(&x.totals);
     rp_vec_release(&x.shares);
@@ -779,7 +762,6 @@ enum rp_code rp_peers_judge(struct rp_peer_rank *ranks, size_t n, double step_ns
                             struct rp_arena *arena, struct rp_err *err)
 {
     struct judging j = {.ranks = ranks, .n = n, .step_ns = step_ns};
-    enum rp_code code;
 
     for (size_t r = 0; r < n; r++) {
         ranks[r].ref_ns = RP_ARENA_NEW(arena, double, ranks[r].ncells + 1);
@@ -791,7 +773,7 @@ enum rp_code rp_peers_judge(struct rp_peer_rank *ranks, size_t n, double step_ns
             ranks[r].factor[i] = 1;
     }
     RP_TRY(set_references(ranks, n, err));
-    code = judge_all(&j, err);
+    enum rp_code code = judge_all(&j, err);
     if (code == RP_OK)
         code = judge_extras(&j, err);
     free(j.scratch);

@@ -509,11 +509,10 @@ static enum rp_code find_slow_card(struct finder *f, uint32_t host, bool *out, s
     RP_TRY(rp_err_need(dur, err, "comparing ranks"));
     for (size_t i = 0; i < f->rerun.nslots; i++) {
         const struct rp_place_transfer *t = &f->transfers.at[i];
-        uint32_t other;
 
         if (t->nhosts != 2 || !rp_place_transfer_touches(t, host))
             continue;
-        other = t->hosts[t->hosts[0] == host];
+        uint32_t other = t->hosts[t->hosts[0] == host];
         dur[other] += (double)f->rerun.slots[i].dur_ns;
         cut[other] += (double)f->rerun.slots[i].cut_ns;
     }
@@ -727,7 +726,6 @@ static enum rp_code choose_next(struct finder *f, double now, bool *more, struct
     double *added = RP_ARENA_NEW(f->arena, double, f->sets.n + 1);
     double loss = now - f->out->repaired_ns, least = LEAST_LOSS * f->out->run_ns;
     double wrong = fabs(f->out->run_ns - f->out->recorded_ns) / ERROR_SHARE;
-    struct set *best;
 
     *more = false;
     RP_TRY(rp_err_need(end && added, err, "comparing ranks"));
@@ -756,7 +754,7 @@ static enum rp_code choose_next(struct finder *f, double now, bool *more, struct
         return call_uneven(f, loss, err);
     if (top < wrong)
         return RP_OK;
-    best = smallest(f, top);
+    struct set *best = smallest(f, top);
     RP_TRY(prefer_card(f, &best, err));
     RP_TRY(add_found(f, &best, 1, best->cost_ns, added[best - f->sets.at], err));
     best->taken = true;
@@ -820,7 +818,6 @@ enum rp_code rp_places_find(const struct rp_places_input *in, struct rp_arena *a
                             struct rp_places *out, struct rp_err *err)
 {
     struct finder f = {.in = in, .out = out, .arena = arena};
-    enum rp_code code;
 
     *out = (struct rp_places){0};
     for (size_t r = 0; r < in->n; r++)
@@ -828,7 +825,7 @@ enum rp_code rp_places_find(const struct rp_places_input *in, struct rp_arena *a
             return RP_OK;
     if (in->n < 2 || !in->rendezvous->n)
         return RP_OK;
-    code = find_places(&f, err);
+    enum rp_code code = find_places(&f, err);
     rp_rerun_release(&f.rerun);
     rp_vec_release(&f.sets);
     return code;

@@ -10,7 +10,6 @@
 #include "base/order.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS RP_RERUN_COLUMNS
@@ -212,15 +211,14 @@ static enum rp_code find_waits(struct rp_rerun *x, const struct sites *s, struct
         rank->waits = RP_ARENA_NEW(&x->arena, struct rp_rerun_wait, rank->list->list.n + 1);
         RP_TRY(rp_err_need(rank->waits, err, "running ranks again"));
         for (uint32_t i = (uint32_t)c->nops; i-- > 0;) {
-            uint32_t by;
-
             if (!may_wait(&c->ops[i]))
                 continue;
             next = first != RP_NONE && c->ops[first].step != c->ops[i].step ? first : next;
             first = i;
             if (c->ops[i].kind != RP_COURSE_COLLECTIVE)
                 continue;
-            by = waiter_of(c, i, next, &s->list.at[rp_map_get(&s->map, site_of(c, &c->ops[i]))]);
+            uint32_t by =
+                waiter_of(c, i, next, &s->list.at[rp_map_get(&s->map, site_of(c, &c->ops[i]))]);
             if (by != RP_NONE && allows(rank, by, c->ops[i].ref))
                 rank->waits[rank->nwaits++] = (struct rp_rerun_wait){by, c->ops[i].ref};
         }
@@ -417,7 +415,6 @@ enum rp_code rp_rerun_init(struct rp_rerun *x, const struct rp_course *const *co
     }
     RP_TRY(number_steps(x, err));
     RP_TRY(make_slots(x, list, err));
-    rp_map_init(&sites.map);
     code = find_sites(x, &sites, err);
     if (code == RP_OK)
         code = find_waits(x, &sites, err);
@@ -525,7 +522,6 @@ static bool run_op(struct run *run, uint32_t r, const struct rp_course_op *op, s
     struct runner *s = &run->ranks[r];
     double gap = (double)rank->course->gap_ns, latency = (double)rank->course->latency_ns;
     struct column at = s->host;
-    uint32_t stream;
 
     if (op->kind == RP_COURSE_HOST) {
         add_dur(&s->host, (double)op->dur_ns, (double)rank->cut[i], mask);
@@ -548,7 +544,7 @@ static bool run_op(struct run *run, uint32_t r, const struct rp_course_op *op, s
         s->device = at;
         return true;
     }
-    stream = rank->list->list.at[op->ref].stream;
+    uint32_t stream = rank->list->list.at[op->ref].stream;
     if (s->last[stream] != RP_NONE &&
         rank->list->list.at[s->last[stream]].end_ns + rank->course->gap_ns <= op->begin_ns &&
         !take_end(run, r, s->last[stream], &at, gap))
@@ -609,11 +605,10 @@ enum rp_code rp_rerun_run(const struct rp_rerun *x, const struct rp_rerun_cuts *
     struct run run = {.x = x, .cuts = cuts};
     struct column end = {{0}};
     struct rp_arena arena;
-    enum rp_code code;
 
     *stuck = false;
     rp_arena_init(&arena);
-    code = begin_run(&run, &arena, err);
+    enum rp_code code = begin_run(&run, &arena, err);
     while (code == RP_OK && run.nready)
         run_rank(&run, run.ready[--run.nready]);
     for (size_t r = 0; code == RP_OK && r < x->n; r++) {

@@ -6,7 +6,6 @@
 #include "base/order.h"
 #include "places/peers.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

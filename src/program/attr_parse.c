@@ -630,7 +630,6 @@ static bool sharding_kind(struct scan *s, unsigned depth, struct rp_sharding *ou
     if (scan_text(s, "devices=[")) {
         /* "2,1]<=[4,2]T(1,0)" or "2,1]0,1" after "devices=[" */
         struct int_buffer b = {.few = s->few};
-        bool good;
 
         out->type = RP_SHARDING_OTHER;
         s->at--;
@@ -638,7 +637,7 @@ static bool sharding_kind(struct scan *s, unsigned depth, struct rp_sharding *ou
             return false;
         if (scan_text(s, "<="))
             return scan_reshape(s, &out->dims, &out->perm);
-        good = scan_ints(s, &b);
+        bool good = scan_ints(s, &b);
         out->devices.n = b.n;
         out->devices.at = buffer_keep(s, &b);
         return good;

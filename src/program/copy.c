@@ -16,8 +16,8 @@ enum rp_code rp_copy_shape(struct rp_program_copy *c, uint32_t shape, uint32_t *
 {
     const struct rp_program *p = c->from;
     const struct rp_op_shape *s = &p->shapes.at[shape];
-    uint32_t *parts, layout;
-    enum rp_code code = RP_OK;
+    uint32_t layout;
+    RP_FREED uint32_t *parts = NULL;
 
     *out = 0;
     if (!shape)
@@ -30,12 +30,9 @@ enum rp_code rp_copy_shape(struct rp_program_copy *c, uint32_t shape, uint32_t *
     }
     parts = calloc((size_t)s->n + 1, sizeof *parts);
     RP_TRY(rp_err_need(parts, c->err, "copying a program"));
-    for (uint32_t i = 0; code == RP_OK && i < s->n; i++)
-        code = rp_copy_shape(c, p->parts.at[s->first + i], &parts[i]);
-    if (code == RP_OK)
-        code = rp_program_tuple(c->to, parts, s->n, out, c->err);
-    free(parts);
-    return code;
+    for (uint32_t i = 0; i < s->n; i++)
+        RP_TRY(rp_copy_shape(c, p->parts.at[s->first + i], &parts[i]));
+    return rp_program_tuple(c->to, parts, s->n, out, c->err);
 }
 
 enum rp_code rp_copy_meta(struct rp_program_copy *c, uint32_t op, uint32_t *out)

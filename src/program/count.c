@@ -12,7 +12,6 @@
 #include "program/window.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_DIMS 32

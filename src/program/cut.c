@@ -396,8 +396,8 @@ static enum rp_code cut_value(struct cutter *k, uint32_t op, uint32_t shape, uin
 {
     struct copier *c = &k->copy;
     const struct rp_op_shape *s = &c->from->shapes.at[shape];
-    uint32_t to, *parts;
-    enum rp_code code = RP_OK;
+    uint32_t to;
+    RP_FREED uint32_t *parts = NULL;
 
     RP_TRY(rp_copy_shape(&c->copy, shape, &to));
     if (s->elem == RP_ELEM_TOKEN)
@@ -408,14 +408,12 @@ static enum rp_code cut_value(struct cutter *k, uint32_t op, uint32_t shape, uin
     }
     parts = calloc((size_t)s->n + 1, sizeof *parts);
     RP_TRY(rp_err_need(parts, c->err, "cutting a program"));
-    for (uint32_t i = 0; code == RP_OK && i < s->n; i++)
-        code = cut_value(k, op, c->from->parts.at[s->first + i], leaf, &parts[i]);
-    if (code == RP_OK)
-        code = copy_add(c, RP_OP_TUPLE, op, "", to, 0, id);
-    for (uint32_t i = 0; code == RP_OK && i < s->n; i++)
-        code = rp_program_add_operand(c->to, parts[i], 0, c->err);
-    free(parts);
-    return code;
+    for (uint32_t i = 0; i < s->n; i++)
+        RP_TRY(cut_value(k, op, c->from->parts.at[s->first + i], leaf, &parts[i]));
+    RP_TRY(copy_add(c, RP_OP_TUPLE, op, "", to, 0, id));
+    for (uint32_t i = 0; i < s->n; i++)
+        RP_TRY(rp_program_add_operand(c->to, parts[i], 0, c->err));
+    return RP_OK;
 }
 
 /* Whether a constant's values can be copied with it. */

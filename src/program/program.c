@@ -76,7 +76,6 @@ enum rp_code rp_program_new(const char *language, struct rp_program **out, struc
     *out = NULL;
     RP_TRY(rp_err_need(p, err, "reading a program"));
     rp_arena_init(&p->arena);
-    rp_map_init(&p->shape_map);
     p->language = language;
     p->entry = RP_NONE;
     enum rp_code code = rp_strtab_init(&p->strings, err);
@@ -392,26 +391,22 @@ static enum rp_code check_parameters(const struct rp_program *p, const struct rp
 
 enum rp_code rp_program_validate(const struct rp_program *p, struct rp_err *err)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     uint8_t *seen = RP_ARENA_NEW(&scratch, uint8_t, (size_t)p->nops + 1);
-    enum rp_code code = rp_err_need(seen, err, "checking a program");
     uint32_t *order;
 
-    if (code == RP_OK && !p->computations.n)
-        code = rp_err_set(err, RP_FORMAT, "the program has no computations");
-    for (size_t i = 0; code == RP_OK && i < p->computations.n; i++) {
+    RP_TRY(rp_err_need(seen, err, "checking a program"));
+    if (!p->computations.n)
+        return rp_err_set(err, RP_FORMAT, "the program has no computations");
+    for (size_t i = 0; i < p->computations.n; i++) {
         const struct rp_computation *c = &p->computations.at[i];
 
         if (!c->n)
-            code = rp_err_set(err, RP_FORMAT, "computation '%s' is empty",
+            return rp_err_set(err, RP_FORMAT, "computation '%s' is empty",
                               rp_program_text(p, c->name));
-        for (uint32_t op = c->first; code == RP_OK && op < c->first + c->n; op++)
-            code = check_op(p, c, op, err);
-        if (code == RP_OK)
-            code = check_parameters(p, c, seen, err);
+        for (uint32_t op = c->first; op < c->first + c->n; op++)
+            RP_TRY(check_op(p, c, op, err));
+        RP_TRY(check_parameters(p, c, seen, err));
     }
-    if (code == RP_OK)
-        code = rp_program_call_order(p, &scratch, &order, err);
-    rp_arena_release(&scratch);
-    return code;
+    return rp_program_call_order(p, &scratch, &order, err);
 }

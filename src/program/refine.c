@@ -809,12 +809,11 @@ enum rp_code rp_refine_parse(const char *text, struct rp_arena *arena,
     int64_t *dims = RP_ARENA_NEW(arena, int64_t, strlen(text) + 1);
     RP_TRY(rp_err_need(*shapes && dims, err, "reading shapes"));
     while (*s) {
-        unsigned long number;
         char *to;
 
         if (strncmp(s, "in", 2) != 0 || s[2] < '0' || s[2] > '9')
             return refine_bad(text, err);
-        number = strtoul(s + 2, &to, 10);
+        unsigned long number = strtoul(s + 2, &to, 10);
         if (*to != '=' || number >= *n)
             return refine_bad(text, err);
         struct rp_refine_shape *shape = &(*shapes)[number];

@@ -54,15 +54,13 @@ static size_t quoted_length(const char *at, char close)
 
 static size_t space_length(const char *at)
 {
-    const char *end;
-
     if (isspace((unsigned char)*at))
         return 1;
     if (at[0] == '-' && at[1] == '-')
         return strcspn(at, "\n");
     if (at[0] != '/' || at[1] != '*')
         return 0;
-    end = strstr(at + 2, "*/");
+    const char *end = strstr(at + 2, "*/");
     return end ? (size_t)(end + 2 - at) : strlen(at);
 }
 
@@ -293,7 +291,6 @@ static bool is_known_name(const struct scope *s, size_t i)
 static bool read_name(struct scope *s, size_t i, size_t *next)
 {
     const struct token *t = s->r->tokens;
-    const struct rp_table_column *column;
 
     *next = i + 1;
     if (i + 1 < s->end && is(&t[i + 1], ".")) {
@@ -304,7 +301,7 @@ static bool read_name(struct scope *s, size_t i, size_t *next)
     } else if (is_new_name(s, i)) {
         return true;
     }
-    column = i < s->end ? find_column(s, &t[i]) : NULL;
+    const struct rp_table_column *column = i < s->end ? find_column(s, &t[i]) : NULL;
     if (!column)
         return *next == i + 1 && is_known_name(s, i);
     s->g->uses[column - s->g->t.columns] += 1 + (i + 1 < s->end && is(&t[i + 1], "between"));

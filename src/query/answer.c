@@ -107,7 +107,6 @@ static enum rp_code column_data(const struct rp_sql_answer *a, size_t i, struct 
     uint8_t *bits = rp_arena_calloc(arena, a->nrows / 8 + 1, 1, 8);
     struct rp_arrow_texts texts = {0};
     int64_t *numbers;
-    enum rp_code code, kept;
 
     *out = (struct rp_arrow_data){.length = (int64_t)a->nrows, .valid = bits};
     RP_TRY(rp_err_need(bits, err, "making a batch"));
@@ -123,8 +122,8 @@ static enum rp_code column_data(const struct rp_sql_answer *a, size_t i, struct 
         column_numbers(a, i, numbers);
         return RP_OK;
     }
-    code = column_texts(a, i, arena, &texts, err);
-    kept = rp_arrow_keep_texts(&texts, arena, out, code == RP_OK ? err : NULL);
+    enum rp_code code = column_texts(a, i, arena, &texts, err);
+    enum rp_code kept = rp_arrow_keep_texts(&texts, arena, out, code == RP_OK ? err : NULL);
     return code == RP_OK ? kept : code;
 }
 
@@ -174,14 +173,10 @@ enum rp_code rp_tables_query(struct rp_tables *tables, const char *sql, size_t l
                              struct ArrowArrayStream *out, struct rp_err *err)
 {
     struct rp_sql_limits limits = {limit, RP_SQL_BYTES, RP_SQL_SECONDS * INT64_C(1000000000)};
-    struct rp_arena arena = RP_ARENA_INIT;
-    struct rp_sql_answer answer;
-    enum rp_code code = rp_sql_run(tables, sql, &limits, &arena, &answer, err);
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_sql_answer_release) struct rp_sql_answer answer = {0};
 
     *out = (struct ArrowArrayStream){0};
-    if (code == RP_OK)
-        code = rp_sql_stream(&answer, out, err);
-    rp_sql_answer_release(&answer);
-    rp_arena_release(&arena);
-    return code;
+    RP_TRY(rp_sql_run(tables, sql, &limits, &arena, &answer, err));
+    return rp_sql_stream(&answer, out, err);
 }

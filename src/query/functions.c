@@ -7,7 +7,6 @@
 #if RP_HAVE_SQLITE
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_BARS 60

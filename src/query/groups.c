@@ -86,11 +86,10 @@ static int64_t code_of(const struct rp_table_rank *r, const struct rp_table_colu
                        size_t row)
 {
     int64_t code = NO_CODE;
-    const void *at;
 
     if (column->cell != RP_CELL_TEXT && column->cell != RP_CELL_F64)
         return rp_table_int(r, column, row, &code) ? code : NO_CODE;
-    at = rp_table_at(r, column, row);
+    const void *at = rp_table_at(r, column, row);
     if (at)
         memcpy(&code, at, sizeof code);
     return code;
@@ -254,7 +253,6 @@ static int groups_filter(sqlite3_vtab_cursor *base, int keys, const char *plan, 
                          sqlite3_value **argv)
 {
     struct cursor *c = (struct cursor *)base;
-    int status;
 
     c->nkeys = c->ngroups = 0;
     c->before = 0;
@@ -268,7 +266,7 @@ static int groups_filter(sqlite3_vtab_cursor *base, int keys, const char *plan, 
         c->places = sqlite3_malloc64(PLACES * sizeof *c->places);
     if (!c->groups || !c->places)
         return SQLITE_NOMEM;
-    status = rp_scan_begin(&c->scan, plan, argc, argv);
+    int status = rp_scan_begin(&c->scan, plan, argc, argv);
     return status == SQLITE_OK ? read_groups(c) : status;
 }
 

@@ -37,14 +37,13 @@ static enum rp_code keep_rank(void *user, const struct rp_loaded *loaded, struct
 {
     struct keeping *k = user;
     struct kept_rank rank = {.source = loaded->index, .part = loaded->part};
-    enum rp_code code;
 
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_EVENTS,
                             err)); /* rp_table_prepare derives the rest */
     RP_TRY(rp_digest_new(loaded->trace, loaded->source->name, &rank.digest, err));
     pthread_mutex_lock(&k->lock);
     rank.path = rp_arena_text(&k->tables->arena, loaded->source->name);
-    code = rp_vec_push(&k->all, rank, err);
+    enum rp_code code = rp_vec_push(&k->all, rank, err);
     if (code == RP_OK)
         rp_loaded_take(loaded, &k->all.at[k->all.n - 1].import);
     pthread_mutex_unlock(&k->lock);
@@ -131,7 +130,6 @@ enum rp_code rp_tables_open(const struct rp_dataset *dataset, struct rp_tables *
                             struct rp_err *err)
 {
     struct rp_tables *tables = calloc(1, sizeof *tables);
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_err_need(tables, err, "opening tables"));
@@ -139,7 +137,7 @@ enum rp_code rp_tables_open(const struct rp_dataset *dataset, struct rp_tables *
     pthread_mutex_init(&tables->lock, NULL);
     tables->dataset = dataset;
     tables->ctx = dataset->ctx;
-    code = read_ranks(tables, err);
+    enum rp_code code = read_ranks(tables, err);
     if (code == RP_OK)
         *out = tables;
     else
@@ -160,8 +158,6 @@ static enum rp_code fill_findings(struct rp_tables *tables, struct rp_err *err)
     static const struct rp_settings none = {.options = NULL};
     struct rp_settings settings = none;
     struct rp_table_rank *run = &tables->set.run;
-    const struct rp_report_root *root;
-    struct rp_finding_row *rows;
 
     RP_TRY(rp_settings_init(&settings, rp_ask_report.question.options, NULL, 0, err));
     RP_TRY(rp_result_new(rp_ask_report.question.type, &tables->report, err));
@@ -169,8 +165,9 @@ static enum rp_code fill_findings(struct rp_tables *tables, struct rp_err *err)
                ? rp_ask_report.run(tables->ctx, tables->dataset, &settings, tables->report, err)
                : rp_ask_ranks(tables->ctx, tables->dataset, &settings, &rp_ask_report.ranks,
                               tables->report, err));
-    root = tables->report->root;
-    rows = RP_ARENA_NEW(&run->arena, struct rp_finding_row, root->nfindings + 1);
+    const struct rp_report_root *root = tables->report->root;
+    struct rp_finding_row *rows =
+        RP_ARENA_NEW(&run->arena, struct rp_finding_row, root->nfindings + 1);
     RP_TRY(rp_err_need(rows, err, "listing findings"));
     for (size_t i = 0; i < root->nfindings; i++) {
         const struct rp_report_finding *f = &root->findings[i];

@@ -38,11 +38,10 @@ static const struct rp_table_rank *rank_of(const struct sorting *s, uint64_t row
 static int by_text(const void *left, const void *right)
 {
     const struct text *a = left, *b = right;
-    int way;
 
     if (!a->at || !b->at)
         return (a->at != NULL) - (b->at != NULL);
-    way = memcmp(a->at, b->at, a->n < b->n ? a->n : b->n);
+    int way = memcmp(a->at, b->at, a->n < b->n ? a->n : b->n);
     return way ? way : (a->n > b->n) - (a->n < b->n);
 }
 
@@ -52,7 +51,6 @@ static uint64_t text_id(const struct rp_table_rank *r, const struct rp_table_col
 {
     uint64_t id = 0;
     int64_t number;
-    const void *at;
 
     if (column->cell == RP_CELL_WORD)
         return rp_table_int(r, column, (uint32_t)row, &number) ? (uint64_t)number : UINT64_MAX;
@@ -60,7 +58,7 @@ static uint64_t text_id(const struct rp_table_rank *r, const struct rp_table_col
         return rp_table_int(r, column, (uint32_t)row, &number)
                    ? (row >> 32 << 32 | (uint64_t)number) + 1
                    : 0;
-    at = rp_table_at(r, column, (uint32_t)row);
+    const void *at = rp_table_at(r, column, (uint32_t)row);
     if (at)
         memcpy(&id, at, sizeof id);
     return id;

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -157,14 +156,13 @@ static void put_cell(const struct rp_sql_cell *cell, uint8_t type, char *to, str
     double f = cell->type == RP_SQL_REAL  ? cell->v.f
                : cell->type == RP_SQL_INT ? (double)cell->i
                                           : (double)NAN;
-    const char *text;
 
     if (type == RP_SQL_INT) {
         memcpy(to, &i, sizeof i);
     } else if (type == RP_SQL_REAL) {
         memcpy(to, &f, sizeof f);
     } else {
-        text = rp_sql_text(cell, arena);
+        const char *text = rp_sql_text(cell, arena);
         memcpy(to, &text, sizeof text);
     }
 }
@@ -311,7 +309,6 @@ static enum rp_code ask_sql(struct rp_tables *tables, const char *sql,
                                    .ns = rp_settings_int(settings, "timeout")};
     struct rp_sql_answer answer = {0};
     struct ArrowArrayStream stream;
-    enum rp_code code;
 
     if (rp_table_find(sql)) {
         if (!limited) { /* without SQL names stay dictionaries */
@@ -321,7 +318,7 @@ static enum rp_code ask_sql(struct rp_tables *tables, const char *sql,
         sql = rp_arena_textf(&result->arena, "select * from %s", sql);
         RP_TRY(rp_arena_check(&result->arena, "reading the query", err));
     }
-    code = rp_sql_run(tables, sql, &limits, &result->arena, &answer, err);
+    enum rp_code code = rp_sql_run(tables, sql, &limits, &result->arena, &answer, err);
     if (code == RP_OK && !path)
         code = show_answer(&answer, limits.rows, result, err);
     else if (code == RP_OK)
@@ -340,7 +337,6 @@ static enum rp_code query_run(struct rp_ctx *ctx, const struct rp_dataset *datas
 {
     struct rp_tables *tables = NULL;
     const char *output = rp_settings_text(settings, "arrow"), *sql;
-    enum rp_code code;
 
     (void)ctx;
     RP_TRY(choose_sql(settings, &result->arena, &sql, err));
@@ -357,7 +353,7 @@ static enum rp_code query_run(struct rp_ctx *ctx, const struct rp_dataset *datas
     if (output)
         RP_TRY(check_output(dataset, output, err));
     RP_TRY(rp_tables_open(dataset, &tables, err));
-    code = ask_sql(tables, sql, settings, result, err);
+    enum rp_code code = ask_sql(tables, sql, settings, result, err);
     rp_tables_free(tables);
     return code;
 }

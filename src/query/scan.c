@@ -201,7 +201,6 @@ static enum rp_code make_index(struct rp_scan *c, const struct rp_table_column *
 static enum rp_code use_index(struct rp_scan *c, const struct rp_scan_condition *x)
 {
     struct rp_scan_part *p = &c->t->parts[c->part];
-    struct rp_scan_index *index;
 
     if (x->column->array == RP_ARRAY_NUMBER) { /* the id is the number of the row */
         bool there = x->value >= 0 && (size_t)x->value < c->end;
@@ -213,7 +212,7 @@ static enum rp_code use_index(struct rp_scan *c, const struct rp_scan_condition 
     if (!p->indexes)
         p->indexes = calloc(c->t->table->ncolumns, sizeof *p->indexes);
     RP_TRY(rp_err_need(p->indexes, &c->t->err, "finding rows by an id"));
-    index = &p->indexes[x->column - c->t->columns];
+    struct rp_scan_index *index = &p->indexes[x->column - c->t->columns];
     if (!index->asked++) /* a walk takes less time than making the index, which must pay more than
                             once */
         return RP_OK;

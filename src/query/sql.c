@@ -12,7 +12,6 @@
 #if RP_HAVE_SQLITE
 #include <reprise/question.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define STEPS 20000 /* steps of SQLite's machine between two looks at the clock */
@@ -128,9 +127,7 @@ static const char *nearest_name(const char *message, struct rp_arena *arena)
 
 static enum rp_code sql_failed(struct connection *c, int status, struct rp_err *err)
 {
-    const char *message, *near;
     struct rp_arena arena = RP_ARENA_INIT;
-    enum rp_code code;
 
     if (c->cancelled)
         return rp_err_set(err, RP_CANCELLED, "the query was cancelled");
@@ -148,10 +145,11 @@ static enum rp_code sql_failed(struct connection *c, int status, struct rp_err *
         }
     if (status == SQLITE_AUTH)
         return rp_err_set(err, RP_USAGE, "a query can only read: %s", sqlite3_errmsg(c->sql));
-    message = sqlite3_errmsg(c->sql);
-    near = nearest_name(message, &arena);
-    code = rp_err_set(err, status == SQLITE_TOOBIG ? RP_LIMIT : RP_USAGE, "%s%s%s%s", message,
-                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    const char *message = sqlite3_errmsg(c->sql);
+    const char *near = nearest_name(message, &arena);
+    enum rp_code code =
+        rp_err_set(err, status == SQLITE_TOOBIG ? RP_LIMIT : RP_USAGE, "%s%s%s%s", message,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     rp_arena_release(&arena);
     return code;
 }

@@ -24,8 +24,6 @@ static int declare(sqlite3 *db, const struct rp_vtab_table *t)
 {
     const struct rp_table *table = t->table;
     sqlite3_str *sql = sqlite3_str_new(db);
-    char *text;
-    int status;
 
     sqlite3_str_appendall(sql, "CREATE TABLE x(");
     for (size_t i = 0; i < table->ncolumns; i++)
@@ -34,8 +32,8 @@ static int declare(sqlite3 *db, const struct rp_vtab_table *t)
     for (size_t i = 0; i < t->nsums; i++)
         sqlite3_str_appendf(sql, ", \"#%d\" INTEGER HIDDEN", (int)i);
     sqlite3_str_appendall(sql, ")");
-    text = sqlite3_str_finish(sql);
-    status = text ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
+    char *text = sqlite3_str_finish(sql);
+    int status = text ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
     sqlite3_free(text);
     return status;
 }
@@ -56,7 +54,6 @@ int rp_vtab_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
 {
     struct rp_vtab_table *t = aux;
     struct rp_vtab *v;
-    int status;
 
     (void)argc;
     (void)argv;
@@ -65,7 +62,7 @@ int rp_vtab_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, s
         return SQLITE_ERROR;
     }
     t->declaring = true;
-    status = declare(db, t);
+    int status = declare(db, t);
     t->declaring = false;
     if (status != SQLITE_OK)
         *message = sqlite3_mprintf("%s", sqlite3_errmsg(db));
@@ -168,14 +165,13 @@ int rp_vtab_best(sqlite3_vtab *base, sqlite3_index_info *info)
 static int vtab_best(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     int status = rp_vtab_best(base, info);
-    char *at;
 
     for (int i = 0; i < info->nOrderBy; i++)
         if (info->aOrderBy[i].iColumn < 0 || i == MOST_ORDER)
             return status;
     if (status != SQLITE_OK || !info->nOrderBy)
         return status;
-    at = info->idxStr + strlen(info->idxStr);
+    char *at = info->idxStr + strlen(info->idxStr);
     for (int i = 0; i < info->nOrderBy; i++) {
         *at++ = (char)('A' + info->aOrderBy[i].iColumn);
         *at++ = info->aOrderBy[i].desc ? '-' : '+';
@@ -227,13 +223,12 @@ static int vtab_eof(sqlite3_vtab_cursor *base)
 void rp_vtab_value(const struct rp_table_rank *r, const struct rp_table_column *column, size_t row,
                    sqlite3_context *out)
 {
-    const char *text;
     int64_t value;
     double real;
     size_t n;
 
     if (rp_table_is_text(column)) {
-        text = rp_table_text(r, column, row, &n);
+        const char *text = rp_table_text(r, column, row, &n);
         if (text) /* the plan outlives this call */
             sqlite3_result_text64(out, text, n, SQLITE_STATIC, SQLITE_UTF8);
     } else if (column->cell == RP_CELL_F64) {
@@ -241,7 +236,7 @@ void rp_vtab_value(const struct rp_table_rank *r, const struct rp_table_column *
             sqlite3_result_double(out, real);
     } else if (rp_table_int(r, column, row, &value)) {
         sqlite3_result_int64(out, value);
-    } /* NULL unless set */
+    }
 }
 
 static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
@@ -283,7 +278,6 @@ static void sql_arg(sqlite3_context *out, int argc, sqlite3_value **argv)
     (void)argc;
     for (size_t i = 0; key && i < set->n; i++) {
         const struct rp_trace *t = set->ranks[i].trace;
-        uint32_t n;
 
         if (set->ranks[i].number != rank || event < 0 || event >= t->ev.n)
             continue;
@@ -291,7 +285,7 @@ static void sql_arg(sqlite3_context *out, int argc, sqlite3_value **argv)
             sqlite3_result_error(out, err.text, -1);
             return;
         }
-        n = rp_args_count(&t->args, t->ev.shape[event], t->ev.arg_row[event]);
+        uint32_t n = rp_args_count(&t->args, t->ev.shape[event], t->ev.arg_row[event]);
         for (uint32_t k = 0; k < n; k++) {
             struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[event], t->ev.arg_row[event], k);
 

@@ -294,21 +294,20 @@ static enum rp_code try_suffix(struct bisect *b, struct part *now, struct part *
 static enum rp_code shrink_beginning(struct bisect *b, struct part *now)
 {
     uint32_t low = 0, high = b->n;
-    struct part trial;
-    enum rp_code code = part_init(b, &trial);
+    RP_SCOPED(part_release) struct part trial = {0};
     bool stays;
 
-    while (code == RP_OK && high - low > 1) {
+    RP_TRY(part_init(b, &trial));
+    while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
 
-        code = try_suffix(b, now, &trial, middle, &stays);
+        RP_TRY(try_suffix(b, now, &trial, middle, &stays));
         if (stays)
             low = middle;
         else
             high = middle;
     }
-    part_release(&trial);
-    return code;
+    return RP_OK;
 }
 
 /* Replaces groups of `size` kept operations, but not outputs. */
@@ -418,7 +417,7 @@ static enum rp_code bisect_init(struct bisect *b)
 {
     const struct rp_program *p = b->s->program;
     const struct rp_computation *c = &p->computations.at[p->entry];
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
 
     b->computation = p->entry;
     b->first = c->first;
@@ -427,9 +426,8 @@ static enum rp_code bisect_init(struct bisect *b)
     RP_TRY(rp_err_need(b->order, b->err, "shrinking a program"));
     RP_TRY(rp_values_init(&b->values, p, b->s->partitions, b->err));
     RP_TRY(rp_search_parameters(b->s, &b->values, b->err));
-    enum rp_code code = rp_computation_order(p, p->entry, &scratch, b->order, b->err);
-    rp_arena_release(&scratch);
-    return code;
+
+    return rp_computation_order(p, p->entry, &scratch, b->order, b->err);
 }
 
 static enum rp_code bisect_run(struct bisect *b, struct rp_arena *arena)

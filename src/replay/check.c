@@ -170,20 +170,18 @@ static enum rp_code check_engine(const struct rp_session *s, const struct rp_set
                                  const char *name, const struct rp_session_run *run,
                                  struct rp_result *result, struct rp_err *err)
 {
-    struct rp_session_run other = {.options = run->options};
+    RP_SCOPED(rp_session_run_release) struct rp_session_run other = {.options = run->options};
     struct rp_replay *root = result->root;
 
     RP_TRY(rp_engine_find(name, &other.engine, &other.where, err));
     root->checked = rp_arena_printf(&result->arena, "engine %s", name);
     other.options.profile = false;
-    enum rp_code code = rp_session_execute(s, &other, err);
-    if (code == RP_OK && other.noutputs != run->noutputs)
-        code = rp_err_set(err, RP_FORMAT, "engine '%s' gives %zu outputs instead of %zu", name,
+
+    RP_TRY(rp_session_execute(s, &other, err));
+    if (other.noutputs != run->noutputs)
+        return rp_err_set(err, RP_FORMAT, "engine '%s' gives %zu outputs instead of %zu", name,
                           other.noutputs, run->noutputs);
-    if (code == RP_OK)
-        code = compare_all(s, settings, run, other.exe, other.outputs, result, err);
-    rp_session_run_release(&other);
-    return code;
+    return compare_all(s, settings, run, other.exe, other.outputs, result, err);
 }
 
 static enum rp_code check_expected(const struct rp_session *s, const struct rp_settings *settings,

@@ -5,7 +5,6 @@
 #include "replay/bundle.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -22,7 +22,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -105,11 +104,10 @@ static enum rp_code import_module(struct import *i, const struct rp_dump_module 
             best = m->stages[k].point;
     for (size_t k = 0; k < m->nstages; k++) {
         struct rp_session s = {0};
-        enum rp_code code;
 
         if (m->stages[k].point != best)
             continue;
-        code = open_source(i, m->stages[k].source, &s);
+        enum rp_code code = open_source(i, m->stages[k].source, &s);
         code = import_session(i, &s, m->name,
                               rp_dataset_borrow_name(i->dataset, m->stages[k].source), code);
         rp_session_release(&s);
@@ -120,14 +118,13 @@ static enum rp_code import_module(struct import *i, const struct rp_dump_module 
 
 static enum rp_code import_dumps(struct import *i)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     struct rp_dump dump = {0};
-    enum rp_code code = rp_dataset_dump(i->dataset, &arena, &dump, i->err);
 
-    for (size_t k = 0; code == RP_OK && k < dump.nmodules; k++)
-        code = import_module(i, &dump.modules[k]);
-    rp_arena_release(&arena);
-    return code;
+    RP_TRY(rp_dataset_dump(i->dataset, &arena, &dump, i->err));
+    for (size_t k = 0; k < dump.nmodules; k++)
+        RP_TRY(import_module(i, &dump.modules[k]));
+    return RP_OK;
 }
 
 /* ---- captures ---- */
@@ -259,19 +256,15 @@ static enum rp_code find_beside(const struct import *i, const char *folder, size
 static enum rp_code import_whole(struct import *i, const char *list, size_t nfolder,
                                  const struct captured *c, struct rp_session *s)
 {
-    struct rp_session compiled = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_session_release) struct rp_session compiled = {0};
     size_t at;
 
     if (c->partitions < 2)
         return RP_OK;
     s->partitions = (size_t)c->partitions;
     if (c->compiled && find_beside(i, list, nfolder, c->compiled, &at) == RP_OK)
-        code = open_source(i, at, &compiled);
-    if (code == RP_OK)
-        code = rp_session_unshard(s, compiled.program.program, i->err);
-    rp_session_release(&compiled);
-    return code;
+        RP_TRY(open_source(i, at, &compiled));
+    return rp_session_unshard(s, compiled.program.program, i->err);
 }
 
 static enum rp_code import_capture(struct import *i, const char *list, const struct captured *c)
@@ -280,20 +273,18 @@ static enum rp_code import_capture(struct import *i, const char *list, const str
     struct rp_session s = {.arena = &i->result->arena, .bundle_partitions = c->partitions};
     struct rp_mapped data = {
         0}; /* mapped without decompression, because values may look like gzip's magic number */
-    struct rp_bytes bytes;
     const char *from = rp_arena_textf(&i->result->arena, "%s, run %lld", list, (long long)c->run);
     const char *path =
         rp_arena_textf(&i->result->arena, "%.*s%s", (int)nfolder, list, c->data ? c->data : "");
-    enum rp_code code;
 
     if (c->skipped)
         return import_row(i, c->module ? c->module : "", from, NULL, NULL, c->skipped);
-    code = find_beside(i, list, nfolder, c->program, &at);
+    enum rp_code code = find_beside(i, list, nfolder, c->program, &at);
     if (code == RP_OK)
         code = open_source(i, at, &s);
     if (code == RP_OK)
         code = rp_mapped_open(path, UINT64_MAX, &data, NULL, i->err);
-    bytes = (struct rp_bytes){data.at, data.n};
+    struct rp_bytes bytes = {data.at, data.n};
     if (code == RP_OK)
         code =
             borrow_arrays(c->inputs.at, c->inputs.n, "in", c->partitions, bytes, &s.inputs, i->err);
@@ -314,10 +305,9 @@ static enum rp_code import_list(struct import *i, const char *path)
 {
     struct rp_input *in;
     struct rp_bytes text;
-    enum rp_code code;
 
     RP_TRY(rp_input_open(path, NULL, &in, i->err));
-    code = rp_input_slurp(in, &text.at, &text.n, i->err);
+    enum rp_code code = rp_input_slurp(in, &text.at, &text.n, i->err);
     for (size_t at = 0; code == RP_OK && at < text.n;) {
         const char *line = (const char *)text.at + at, *end = memchr(line, '\n', text.n - at);
         size_t n = end ? (size_t)(end - line) : text.n - at;
@@ -390,14 +380,13 @@ static enum rp_code blade_lines(struct import *i, const char *log, struct rp_byt
 static enum rp_code import_cluster(struct import *i, const char *input, const struct blade_log *log)
 {
     const char *name = rp_text_file(input);
-    enum rp_code code;
 
     rp_err_set(i->err, RP_FORMAT, "the log names no tar with its inputs");
     for (size_t k = 0; k < log->tars.n; k++) {
         struct rp_session s = {.arena = &i->result->arena, .file = input};
 
         s.program = (struct rp_engine_program){.name = input, .format = "blade"};
-        code = rp_replay_open_blade(&s, input, log->tars.at[k], i->err);
+        enum rp_code code = rp_replay_open_blade(&s, input, log->tars.at[k], i->err);
         if (code == RP_OK) {
             code = import_session(i, &s, name, input, code);
             rp_session_release(&s);
@@ -415,10 +404,9 @@ static enum rp_code import_log(struct import *i, const char *path)
     struct blade_log log = {0};
     struct rp_input *in;
     struct rp_bytes text;
-    enum rp_code code;
 
     RP_TRY(rp_input_open(path, NULL, &in, i->err));
-    code = rp_input_slurp(in, &text.at, &text.n, i->err);
+    enum rp_code code = rp_input_slurp(in, &text.at, &text.n, i->err);
     if (code == RP_OK)
         code = blade_lines(i, path, text, &log);
     for (size_t k = 0; code == RP_OK && k < log.inputs.n; k++)
@@ -448,12 +436,11 @@ static enum rp_code import_all(struct import *i)
     if (rp_dataset_count(i->dataset) == 1) { /* a log of any name, or one snapshot */
         const char *name = rp_dataset_borrow_name(i->dataset, 0);
         struct rp_session s = {0};
-        enum rp_code code;
 
         RP_TRY(import_log(i, name));
         if (i->rows.n)
             return RP_OK;
-        code = open_source(i, 0, &s);
+        enum rp_code code = open_source(i, 0, &s);
         if (code == RP_OK)
             code = import_session(i, &s, rp_text_file(name), name, code);
         rp_session_release(&s);
@@ -473,7 +460,6 @@ enum rp_code rp_replay_import(const struct rp_dataset *dataset, const struct rp_
                        .to = rp_settings_text(settings, "save"),
                        .err = err};
     struct rp_replay *root = result->root;
-    enum rp_code code;
 
     rp_replay_no_times(root);
     if (!dataset || !i.to)
@@ -481,7 +467,7 @@ enum rp_code rp_replay_import(const struct rp_dataset *dataset, const struct rp_
                           "'replay import' needs a folder or a log, and --save FOLDER");
     if (mkdir(i.to, 0777) && errno != EEXIST)
         return rp_err_set_os(err, errno, "cannot make the folder '%s'", i.to);
-    code = import_all(&i);
+    enum rp_code code = import_all(&i);
     root->program = rp_arena_strdup(&result->arena, dataset->given);
     root->imported = RP_ARENA_NEW(&result->arena, struct rp_replay_imported, i.rows.n + 1);
     if (code == RP_OK && !root->imported)

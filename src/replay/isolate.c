@@ -240,16 +240,16 @@ static enum rp_code batch_on_ref(struct walk *w)
     const struct rp_program *p = w->i->search->program;
     uint32_t selected[BATCH_OPS];
     size_t n = batch_select(w, w->batch, w->nbatch, true, selected), at = 0;
-    struct batch_run run;
-    enum rp_code code = batch_run(w, w->i->search->oracle, false, selected, n, &run);
+    RP_SCOPED(batch_run_release) struct batch_run run = {0};
+
+    RP_TRY(batch_run(w, w->i->search->oracle, false, selected, n, &run));
     size_t each = run.noutputs / w->values->partitions;
 
-    for (size_t k = 0; code == RP_OK && k < n; k++) {
-        code = rp_values_put(w->values, selected[k], run.outputs, each, at, w->i->err);
+    for (size_t k = 0; k < n; k++) {
+        RP_TRY(rp_values_put(w->values, selected[k], run.outputs, each, at, w->i->err));
         at += rp_shape_leaves(p, p->shape.at[selected[k]]);
     }
-    batch_run_release(&run);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code isolate_enter(const struct walk *w, uint32_t op);
@@ -488,14 +488,13 @@ static enum rp_code cut_whole(const struct isolate *i, uint32_t computation,
                               struct rp_cut_program *out)
 {
     const struct rp_computation *c = &i->search->program->computations.at[computation];
-    uint8_t *keep = malloc((size_t)c->n + 1);
+    RP_FREED uint8_t *keep = malloc((size_t)c->n + 1);
     struct rp_cut cut = {computation, keep, &c->root, 1, false};
 
     RP_TRY(rp_err_need(keep, i->err, "entering a loop"));
     memset(keep, 1, (size_t)c->n + 1);
-    enum rp_code code = rp_program_cut(i->search->program, &cut, out, i->err);
-    free(keep);
-    return code;
+
+    return rp_program_cut(i->search->program, &cut, out, i->err);
 }
 
 struct loop {
@@ -667,18 +666,13 @@ enum rp_code rp_isolate(const struct rp_search *search, struct rp_arena *arena,
     const struct rp_program *p = search->program;
     struct isolate i = {
         .search = search, .arena = arena, .out = out, .capture = capture, .err = err};
-    struct rp_values values;
-    struct walk w = {0};
+    RP_SCOPED(rp_values_release) struct rp_values values = {0};
+    RP_SCOPED(walk_release) struct walk w = {0};
 
     *out = (struct rp_isolated){0};
-    enum rp_code code = rp_values_init(&values, p, search->partitions, err);
-    if (code == RP_OK)
-        code = rp_search_parameters(search, &values, err);
-    if (code == RP_OK)
-        code = walk_init(&w, &i, p->entry, &values);
-    if (code == RP_OK)
-        code = isolate_walk(&w);
-    walk_release(&w);
-    rp_values_release(&values);
-    return code;
+
+    RP_TRY(rp_values_init(&values, p, search->partitions, err));
+    RP_TRY(rp_search_parameters(search, &values, err));
+    RP_TRY(walk_init(&w, &i, p->entry, &values));
+    return isolate_walk(&w);
 }

@@ -352,20 +352,19 @@ enum rp_code rp_session_takes(const struct rp_session *s, const struct rp_progra
                               const char *name, struct rp_err *err)
 {
     const struct rp_signature *mine = &s->signature;
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     struct rp_signature sig;
-    enum rp_code code = rp_signature_find(other, &arena, &sig, err);
 
-    for (size_t i = 0; code == RP_OK && (i < sig.nin || i < mine->nin); i++)
+    RP_TRY(rp_signature_find(other, &arena, &sig, err));
+    for (size_t i = 0; i < sig.nin || i < mine->nin; i++)
         if (i >= sig.nin || i >= mine->nin || sig.in[i].elem != mine->in[i].elem ||
             sig.in[i].rank != mine->in[i].rank ||
             memcmp(sig.in[i].dims, mine->in[i].dims, sig.in[i].rank * sizeof *sig.in[i].dims) != 0)
-            code = rp_err_set(err, RP_USAGE,
+            return rp_err_set(err, RP_USAGE,
                               "input %zu of '%s' is not the one of '%s': only programs of the same "
                               "inputs can be compared",
                               i, name, s->file);
-    rp_arena_release(&arena);
-    return code;
+    return RP_OK;
 }
 
 enum rp_code rp_session_compare(const struct rp_session *s, const struct rp_program *left,

@@ -87,32 +87,29 @@ static enum rp_code judge(const struct rp_pair_search *s, const struct compared 
 {
     size_t parts = s->partitions, each = c->n / parts;
     struct rp_rounding rounding = rp_rounding_of(c->program);
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     const uint8_t *through = NULL;
     struct rp_signature sig;
     double *moved = RP_ARENA_NEW(&arena, double, c->n + 1);
-    enum rp_code code = rp_err_need(moved, err, "comparing values");
     bool open = false;
 
-    if (code == RP_OK)
-        code = rp_signature_find(c->program, &arena, &sig, err);
-    if (code == RP_OK)
-        code = rp_precision_find(c->program, &sig, &arena, &through, err);
-    for (size_t i = 0; code == RP_OK && i < c->n; i++) {
+    RP_TRY(rp_err_need(moved, err, "comparing values"));
+    RP_TRY(rp_signature_find(c->program, &arena, &sig, err));
+    RP_TRY(rp_precision_find(c->program, &sig, &arena, &through, err));
+    for (size_t i = 0; i < c->n; i++) {
         judge_one(s, c, i, through[i % each], &rounding, 0, &v[i]);
         open |= !v[i].is.ok && !v[i].is.reason;
     }
-    if (code == RP_OK && open && !is_given(&s->tolerance)) {
-        code = rp_trial_sensitivity(s->on, c->program, c->arguments, c->narguments, parts, moved,
-                                    c->n, err);
-        for (size_t i = 0; code == RP_OK && i < c->n; i++)
+    if (open && !is_given(&s->tolerance)) {
+        RP_TRY(rp_trial_sensitivity(s->on, c->program, c->arguments, c->narguments, parts, moved,
+                                    c->n, err));
+        for (size_t i = 0; i < c->n; i++)
             if (!v[i].is.ok)
                 judge_one(s, c, i, through[i % each], &rounding, moved[i], &v[i]);
     }
-    if (code == RP_OK && !is_given(&s->tolerance))
-        code = judge_narrow(s, c, through, &arena, v, err);
-    rp_arena_release(&arena);
-    return code;
+    if (!is_given(&s->tolerance))
+        RP_TRY(judge_narrow(s, c, through, &arena, v, err));
+    return RP_OK;
 }
 
 /* ---- running ---- */
@@ -135,7 +132,7 @@ enum rp_code rp_level_side_init(struct rp_level_side *s, const struct rp_pair_se
     struct rp_search of = {.arguments = given->arguments,
                            .narguments = given->narguments,
                            .partitions = search->partitions};
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
 
     RP_TRY(rp_program_flatten(given->program, 0, &s->flat, err));
     of.program = s->flat;
@@ -147,9 +144,8 @@ enum rp_code rp_level_side_init(struct rp_level_side *s, const struct rp_pair_se
     RP_TRY(rp_err_need(s->order && s->keep && s->reached && s->stack, err, "comparing programs"));
     RP_TRY(rp_values_init(&s->values, s->flat, search->partitions, err));
     RP_TRY(rp_search_parameters(&of, &s->values, err));
-    enum rp_code code = rp_computation_order(s->flat, s->flat->entry, &scratch, s->order, err);
-    rp_arena_release(&scratch);
-    return code;
+
+    return rp_computation_order(s->flat, s->flat->entry, &scratch, s->order, err);
 }
 
 void rp_level_part_release(struct rp_level_part *part)

@@ -221,40 +221,31 @@ static enum rp_code engine_trace(const struct rp_session_run *run, struct rp_imp
 static enum rp_code by_profiler(const struct rp_session_run *run, int64_t most,
                                 struct rp_result *result, struct rp_err *err)
 {
-    struct rp_import import = RP_IMPORT_INIT;
-    uint8_t *bytes = NULL;
-    enum rp_code code = engine_trace(run, &import, &bytes, err);
+    RP_SCOPED(rp_import_release) struct rp_import import = RP_IMPORT_INIT;
+    RP_FREED uint8_t *bytes = NULL;
 
-    if (code == RP_OK)
-        code = from_trace(import.trace, most, result, err);
-    rp_import_release(&import);
-    free(bytes);
-    return code;
+    RP_TRY(engine_trace(run, &import, &bytes, err));
+    return from_trace(import.trace, most, result, err);
 }
 
 enum rp_code rp_replay_trace(const struct rp_session_run *run, const char *path,
                              struct rp_result *result, struct rp_err *err)
 {
-    struct rp_import import = RP_IMPORT_INIT;
+    RP_SCOPED(rp_import_release) struct rp_import import = RP_IMPORT_INIT;
     const struct rp_writer *writer;
-    uint8_t *bytes = NULL;
-    enum rp_code code;
+    RP_FREED uint8_t *bytes = NULL;
 
     RP_TRY(rp_writer_for(NULL, path, &writer, err));
     if (!writer->write)
         return rp_err_set(err, RP_USAGE, "'%s' is a format for programs, not for traces", path);
     if (run->exe->engine->spans)
-        code = replay_spans(run, PROFILED_RUNS, &import.trace, result, err);
+        RP_TRY(replay_spans(run, PROFILED_RUNS, &import.trace, result, err));
     else if (run->exe->engine->profile)
-        code = engine_trace(run, &import, &bytes, err);
+        RP_TRY(engine_trace(run, &import, &bytes, err));
     else
-        code = rp_err_set(err, RP_UNSUPPORTED, "engine '%s' does not record times of instructions",
+        return rp_err_set(err, RP_UNSUPPORTED, "engine '%s' does not record times of instructions",
                           run->exe->engine->name);
-    if (code == RP_OK)
-        code = writer->write(import.trace, path, NULL, err);
-    rp_import_release(&import);
-    free(bytes);
-    return code;
+    return writer->write(import.trace, path, NULL, err);
 }
 
 RP_ORDER(by_total, struct rp_replay_op, RP_DOWN(total_ns))

@@ -220,22 +220,21 @@ static enum rp_code judge_tolerance(const struct rp_trial_judge *judge,
                                     const struct rp_cut_program *cut, struct rp_tolerance *out,
                                     struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     struct rp_signature sig;
     const uint8_t *through = NULL;
-    enum rp_code code = rp_signature_find(cut->program, &arena, &sig, err);
 
     *out = judge->tolerance;
+
     out->through = RP_ELEM_INVALID;
-    if (code == RP_OK)
-        code = rp_precision_find(cut->program, &sig, &arena, &through, err);
-    for (size_t i = 0; code == RP_OK && i < sig.nout; i++)
+    RP_TRY(rp_signature_find(cut->program, &arena, &sig, err));
+    RP_TRY(rp_precision_find(cut->program, &sig, &arena, &through, err));
+    for (size_t i = 0; i < sig.nout; i++)
         if (through[i] != RP_ELEM_INVALID &&
             (out->through == RP_ELEM_INVALID ||
              rp_elem_mantissa(through[i]) < rp_elem_mantissa(out->through)))
             out->through = through[i];
-    rp_arena_release(&arena);
-    return code;
+    return RP_OK;
 }
 
 enum rp_code rp_trial_sensitivity(const struct rp_trial_engine *on, const struct rp_program *p,

@@ -220,19 +220,17 @@ enum rp_code rp_variants_decide(const struct rp_variants_of *of, struct rp_tenso
                                 struct rp_tensor *const *want, const double *least, size_t n,
                                 struct rp_variants_verdict *out, struct rp_err *err)
 {
-    struct rp_variants v = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_variants_release) struct rp_variants v = {0};
     bool again = true;
 
-    while (again && v.count < RP_VARIANTS && code == RP_OK) {
-        code = variants_more(&v, of, err);
+    while (again && v.count < RP_VARIANTS) {
+        RP_TRY(variants_more(&v, of, err));
         again = false;
-        for (size_t i = 0; code == RP_OK && i < n; i++) {
+        for (size_t i = 0; i < n; i++) {
             if (least[i] > 0)
-                code = rp_variants_judge(&v, i, got[i], want[i], least[i], &out[i], err);
+                RP_TRY(rp_variants_judge(&v, i, got[i], want[i], least[i], &out[i], err));
             again |= out[i].why != NULL;
         }
     }
-    rp_variants_release(&v);
-    return code;
+    return RP_OK;
 }

@@ -51,11 +51,10 @@ __attribute__((format(printf, 4, 5))) static bool rule_broken(const struct repor
                                                               const char *fmt, ...)
 {
     va_list args;
-    size_t n;
 
     if (report->cap == 0)
         return false;
-    n = put_path(report->why, report->cap, frame);
+    size_t n = put_path(report->why, report->cap, frame);
     n += (size_t)snprintf(report->why + n, report->cap - n, "%s%s: ", field ? "." : "",
                           field ? (field->key ? field->key : "(value)") : "");
     if (n >= report->cap)

@@ -15,7 +15,6 @@ static const struct rp_field *field_named(const struct rp_type *type, const char
 static bool column_choose(const struct rp_type *type, char *word, struct rp_field *out)
 {
     char *title = strchr(word, ':'), *mark;
-    const struct rp_field *field;
     unsigned more = 0, less = 0;
 
     if (title)
@@ -24,7 +23,7 @@ static bool column_choose(const struct rp_type *type, char *word, struct rp_fiel
         more |= *mark == '+' ? RP_WIDE : *mark == '~' ? RP_SHORTEN : *mark == '*' ? RP_WHOLE : 0;
         less |= *mark == '-' ? RP_WIDE : 0;
     }
-    field = field_named(type, word);
+    const struct rp_field *field = field_named(type, word);
     if (!field)
         return false;
     *out = *field;

@@ -134,11 +134,10 @@ static bool find_list(const struct rp_cursor *row, const char *path, struct rp_c
 int rp_row_i64(const struct rp_cursor *row, const char *path, int64_t *out)
 {
     struct rp_cursor at;
-    int64_t value;
 
     if (!find_scalar(row, path, &at) || (at.field->type != RP_T_I64 && at.field->type != RP_T_U64))
         return 0;
-    value = rp_field_i64(at.field, at.at);
+    int64_t value = rp_field_i64(at.field, at.at);
     if (at.field->type == RP_T_U64 && value < 0) /* above INT64_MAX */
         return 0;
     *out = value;

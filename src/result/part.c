@@ -20,8 +20,6 @@
 #include "base/names.h"
 #include "result/walk.h"
 
-#include <stdlib.h>
-
 #define DEPTH_MOST 32 /* the most records inside each other */
 #define ENCODING   2  /* the version of this encoding, which is part of the fingerprint */
 #define WORD       4  /* the bytes of a word of plain items */
@@ -199,11 +197,10 @@ static void write_plain_items(struct part_writer *w, const char *items, size_t n
 {
     for (size_t at = 0; at + WORD <= size; at += WORD) {
         size_t bytes = 0;
-        char stepped;
 
         for (size_t i = 0; i < n; i++)
             bytes += number_bytes(step_in(items + at, i, size));
-        stepped = bytes < n * WORD;
+        char stepped = bytes < n * WORD;
         put_bytes(w, &stepped, 1);
         for (size_t i = 0; i < n; i++)
             if (stepped)
@@ -230,13 +227,12 @@ static void write_items(struct part_writer *w, const struct rp_field *f, const c
 static void write_text(struct part_writer *w, const char *text)
 {
     uint32_t number = rp_names_find(&w->texts, text);
-    size_t len;
 
     if (!text || number != RP_NONE) {
         put_number(w, text ? (uint64_t)number + 2 : 0);
         return;
     }
-    len = strlen(text);
+    size_t len = strlen(text);
     put_number(w, 1);
     put_number(w, len);
     put_bytes(w, text, len);
@@ -395,13 +391,12 @@ static enum rp_code read_items(struct part_reader *r, const struct rp_field *f, 
 {
     uint64_t n = 0;
     size_t i, count, size = f->item->size, least = least_bytes(f->item, 0);
-    char *items;
 
     RP_TRY(read_number(r, &n));
     if (n > (size_t)(r->end - r->at) / (least ? least : 1))
         return fail_short(r);
     count = (size_t)n;
-    items = rp_arena_calloc(r->arena, count + 1, size, _Alignof(max_align_t));
+    char *items = rp_arena_calloc(r->arena, count + 1, size, _Alignof(max_align_t));
     RP_TRY(rp_err_need(items, r->err, "reading the part of a rank"));
     if (count && is_plain(f->item))
         RP_TRY(read_plain_items(r, items, count, size));
@@ -468,13 +463,12 @@ enum rp_code rp_part_read(const struct rp_type *type, const void *bytes, size_t 
     struct part_reader r = {
         .at = bytes, .end = (const char *)bytes + n, .arena = arena, .err = err};
     uint64_t print = 0;
-    enum rp_code code;
 
     memset(part, 0, type->size);
     RP_TRY(read_bytes(&r, &print, sizeof print));
     if (print != fingerprint(type, 0))
         return rp_err_set(err, RP_FORMAT, "the part of a rank was written by another build");
-    code = read_record(&r, type, part, NULL);
+    enum rp_code code = read_record(&r, type, part, NULL);
     rp_vec_release(&r.texts);
     if (code == RP_OK && r.at != r.end)
         code = rp_err_set(err, RP_FORMAT, "%zu bytes follow the part of a rank",

@@ -193,12 +193,11 @@ static double column_rank(const struct column *c, const void *item)
 {
     const void *record = (const char *)item + c->base;
     char buf[RP_CELL_BYTES];
-    double x;
 
     if (!rp_units_cell(c->field, record, buf))
         return -INFINITY;
-    x = c->field->type == RP_T_F64 ? rp_field_f64(c->field, record)
-                                   : (double)rp_field_i64(c->field, record);
+    double x = c->field->type == RP_T_F64 ? rp_field_f64(c->field, record)
+                                          : (double)rp_field_i64(c->field, record);
     return c->field->flags & RP_SMALLEST ? -x : x;
 }
 
@@ -206,12 +205,11 @@ static bool grid_precedes(const struct grid *grid, size_t a, size_t b)
 {
     for (size_t i = grid->n; i-- > 0;) {
         const struct column *c = &grid->column[i];
-        double x, y;
 
         if (!column_ranks(c))
             continue;
-        x = column_rank(c, grid_item(grid, a));
-        y = column_rank(c, grid_item(grid, b));
+        double x = column_rank(c, grid_item(grid, a));
+        double y = column_rank(c, grid_item(grid, b));
         if (x > y || x < y)
             return x > y;
     }
@@ -399,12 +397,10 @@ static void grid_clear_bar(struct grid *grid, size_t width)
 /* Adds bars beside shares in the room that is left. */
 static void grid_add_bars(struct grid *grid, size_t width)
 {
-    size_t used;
-
     for (size_t i = 0; !grid->wide && i < grid->n; i++)
         if (grid->column[i].shown && grid->column[i].field->flags & RP_BAR)
             grid_clear_bar(grid, width);
-    used = grid_now_width(grid);
+    size_t used = grid_now_width(grid);
     for (size_t i = 0; i < grid->n; i++) {
         struct column *c = &grid->column[i];
         char buf[RP_CELL_BYTES];
@@ -539,7 +535,6 @@ static bool next_continues(const struct grid *grid, size_t i)
 static void grid_put_line(struct screen *screen, const struct grid *grid, size_t row, size_t indent)
 {
     size_t left = 0, at = indent;
-    bool ends;
 
     for (size_t i = 0; i < grid->n; i++)
         left += grid->column[i].shown;
@@ -555,7 +550,7 @@ static void grid_put_line(struct screen *screen, const struct grid *grid, size_t
             rp_out_char(screen->to, '\n');
             rp_screen_pad(screen->to, at);
         }
-        ends = !left || next_continues(grid, i);
+        bool ends = !left || next_continues(grid, i);
         if (row == HEADINGS)
             grid_put_heading(screen, c, ends);
         else
@@ -585,17 +580,15 @@ static const struct column *grid_ranked_by(const struct grid *grid)
 static void grid_put_rest(struct screen *screen, const struct grid *grid,
                           const struct rp_type *type, size_t indent)
 {
-    const struct column *by;
     char more[32], text[256];
-    size_t n;
 
     if (!grid->brief)
         return;
-    by = grid_ranked_by(grid);
+    const struct column *by = grid_ranked_by(grid);
     rp_units_thousands((int64_t)(grid->nitems - grid->nshown), more, sizeof more);
     rp_screen_pad(screen->to, indent);
     screen_style(screen, STYLE_DIM);
-    n = (size_t)snprintf(text, sizeof text, "… and %s more %.80ss", more, type->name);
+    size_t n = (size_t)snprintf(text, sizeof text, "… and %s more %.80ss", more, type->name);
     if (by)
         n += (size_t)snprintf(text + n, sizeof text - n, " (by %.80s, %s first)", by->field->title,
                               by->field->flags & RP_SMALLEST ? "smallest" : "largest");

@@ -352,7 +352,6 @@ static bool choose_pieces(struct pieces *p, const char *text, size_t width,
                           const struct rp_kept_words *kept)
 {
     struct rp_kept_words order = *kept;
-    size_t used;
 
     *p = (struct pieces){.text = text, .len = strlen(text), .n = 1};
     p->at[0] = text_head(text, width);
@@ -362,7 +361,7 @@ static bool choose_pieces(struct pieces *p, const char *text, size_t width,
     pieces_add(p, text_tail(text, p->len, width), width);
     if (p->n == 1)
         return false;
-    used = pieces_width(p);
+    size_t used = pieces_width(p);
     pieces_grow_last(p, used + (width - used) / 2);
     pieces_grow_first(p, width);
     pieces_grow_last(p, width);
@@ -459,14 +458,11 @@ static void wrap(struct rp_out *to, const char *text, size_t start, size_t inden
     size_t column = start, room = cuts && width > indent ? width - indent : SIZE_MAX;
 
     for (bool first = true;; first = false) {
-        const char *end;
-        size_t need;
-
         text += strspn(text, " \n\t");
         if (!*text)
             return;
-        end = line_unit_end(text);
-        need = word_width(text, end);
+        const char *end = line_unit_end(text);
+        size_t need = word_width(text, end);
         need = need < room ? need : room;
         if (!first && column + 1 + need > width) {
             rp_out_char(to, '\n');

@@ -70,7 +70,6 @@ static void check_record(struct sane_walk *w, const struct rp_type *type, const 
                          const char *path, unsigned depth)
 {
     char inner[200];
-    size_t i, n;
 
     if (depth == MOST_DEPTH || !type->fields)
         return;
@@ -79,8 +78,8 @@ static void check_record(struct sane_walk *w, const struct rp_type *type, const 
         if (rp_field_scalar(f) || !f->item)
             continue;
         snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", f->key ? f->key : "");
-        n = f->type == RP_T_RECORD ? 1 : rp_field_count(f, record);
-        for (i = 0; i < n; i++)
+        size_t n = f->type == RP_T_RECORD ? 1 : rp_field_count(f, record);
+        for (size_t i = 0; i < n; i++)
             check_record(w, f->item,
                          f->type == RP_T_RECORD ? rp_field_at(f, record)
                                                 : rp_field_item(f, record, i),

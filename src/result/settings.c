@@ -56,20 +56,18 @@ static bool parse_scaled(const char *text, const struct suffix *suffix, int64_t 
     size_t digits = strspn(text, "+-0123456789.");
     __extension__ typedef __int128 wide;
     int64_t billionths;
-    unsigned flags;
-    wide scaled;
 
     while (suffix->text && strcmp(text + digits, suffix->text) != 0)
         suffix++;
     if (!suffix->text)
         return false;
-    flags = rp_decimal_parse(text, digits, 0, value);
+    unsigned flags = rp_decimal_parse(text, digits, 0, value);
     if (!(flags & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE | RP_DECIMAL_FRACTION)))
         return !__builtin_mul_overflow(*value, suffix->factor, value);
     flags = rp_decimal_parse(text, digits, 9, &billionths);
     if (flags & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE) || suffix->factor == 1)
         return false;
-    scaled = (wide)billionths * suffix->factor / 1000000000;
+    wide scaled = (wide)billionths * suffix->factor / 1000000000;
     *value = (int64_t)scaled;
     return *value == scaled;
 }

@@ -20,7 +20,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The run without a what-if, with the profiler's cost removed `factor` times. What-ifs start from
@@ -61,9 +60,7 @@ struct answer_ctx {
 
 static struct base *base_of(struct answer_ctx *a, double factor)
 {
-    size_t i;
-
-    for (i = 0; i < sizeof a->bases / sizeof a->bases[0]; i++)
+    for (size_t i = 0; i < sizeof a->bases / sizeof a->bases[0]; i++)
         if (a->bases[i].factor == factor)
             return &a->bases[i];
     return NULL;
@@ -99,7 +96,6 @@ static enum rp_code step_as_measured(struct answer_ctx *a, double factor, const 
 {
     size_t mark = rp_overlay_mark(&a->run.overlay);
     struct rp_sim_steps steps = {0};
-    enum rp_code code;
 
     memset(a->run.gone.at, 0, a->run.gone.n);
     a->run.dropped = false;
@@ -107,7 +103,7 @@ static enum rp_code step_as_measured(struct answer_ctx *a, double factor, const 
     a->run.way = RP_WAY_ANY;
     a->run.leans = a->run.uses_transport = false;
     a->run.latency_doubt = a->run.rate_doubt = NULL;
-    code = run_with(a, factor, whatif, err);
+    enum rp_code code = run_with(a, factor, whatif, err);
     if (code == RP_OK)
         code = rp_sim_steps_init(&steps, &a->run, a->now, err);
     *out = steps.step_ns;
@@ -166,12 +162,11 @@ static double ratio(int64_t part, int64_t whole)
 static enum rp_code fill_path(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_sim_answer *out = a->out;
-    size_t i;
 
     out->path = RP_ARENA_NEW(a->arena, struct rp_sim_bound, RP_SIM_PATH_PARTS);
     if (!out->path)
         return rp_err_nomem(err, "simulating");
-    for (i = 0; i < RP_SIM_PATH_PARTS; i++)
+    for (size_t i = 0; i < RP_SIM_PATH_PARTS; i++)
         if (a->path.ns[i] > 0)
             out->path[out->npath++] = (struct rp_sim_bound){rp_sim_path_name(i), a->path.ns[i],
                                                             ratio(a->path.ns[i], a->path.total_ns)};
@@ -238,9 +233,7 @@ static enum rp_code include_cost_doubt(struct answer_ctx *a, const char *text, s
 
 static bool communicates(const struct rp_sim_run *run)
 {
-    uint32_t i;
-
-    for (i = 0; i < rp_sim_nnodes(run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_comm(run, i))
             return true;
     return false;
@@ -254,7 +247,6 @@ static enum rp_code include_transport_doubt(struct answer_ctx *a, struct interva
     double by[2];
     char text[64];
     int64_t step[2];
-    int i;
 
     if (communicates(&a->run)) { /* a collective may lie outside the steps */
         a->on_threads = a->run.parts[0]->collectives.on_host;
@@ -265,7 +257,7 @@ static enum rp_code include_transport_doubt(struct answer_ctx *a, struct interva
         return RP_OK;
     by[0] = 1 + rp_transport_doubt(&t);
     by[1] = 1 / by[0];
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         snprintf(text, sizeof text, "scale:comm=%.6f", by[i]);
         RP_TRY(step_with(a, 1, text, &step[i], err));
         interval_include(x, step[i], step[i], "the rate of the transport differs between runs");
@@ -321,14 +313,13 @@ static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_sim_baseline *b = &a->out->baseline;
     const struct rp_sim_part *first = a->run.parts[0];
-    struct interval x;
 
     RP_TRY(step_with(a, 0, NULL, &b->simulated_step_ns, err));
     b->simulated_ns = a->distance_ns;
     a->wants_path = a->by_rank = true;
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
     RP_TRY(fill_path(a, err));
-    x = interval_begin(b->unprofiled_ns, b->unprofiled_ns);
+    struct interval x = interval_begin(b->unprofiled_ns, b->unprofiled_ns);
     RP_TRY(include_cost_doubt(a, NULL, &x, err));
     RP_TRY(include_transport_doubt(a, &x, err));
     b->cost_factor = rp_sim_cost_is_known(&a->run) ? a->run.cost_factor : NAN;
@@ -418,12 +409,11 @@ static size_t learn_interval(const struct answer_ctx *a, const char *text, struc
 {
     double now = ratio(x->predicted_ns, x->base_ns), low = x->low_ratio, high = x->high_ratio;
     size_t n = rp_sim_narrow(&a->outcomes, a->run.parts[0], text, now, &low, &high);
-    int64_t low_ns, high_ns;
 
     if (!n || x->low_ns == RP_ABSENT_I64)
         return 0;
-    low_ns = rp_sim_scaled(a->out->baseline.unprofiled_low_ns, low);
-    high_ns = rp_sim_scaled(a->out->baseline.unprofiled_high_ns, high);
+    int64_t low_ns = rp_sim_scaled(a->out->baseline.unprofiled_low_ns, low);
+    int64_t high_ns = rp_sim_scaled(a->out->baseline.unprofiled_high_ns, high);
     if ((low_ns > x->low_ns) == (low > x->low_ratio) && low_ns <= x->predicted_ns)
         x->low_ns = low_ns;
     if ((high_ns < x->high_ns) == (high < x->high_ratio) && high_ns >= x->predicted_ns)
@@ -458,23 +448,19 @@ static enum rp_code include_broken_graphs(struct answer_ctx *a, const char *text
 static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
                                     struct rp_sim_prediction *p, struct rp_err *err)
 {
-    struct interval x;
-    enum rp_sim_way way;
-    enum rp_code code;
-
     *p = (struct rp_sim_prediction){0};
     a->run.says = a->arena;
     a->run.said = NULL;
-    code = step_with(a, 0, text, &p->simulated_step_ns, err);
+    enum rp_code code = step_with(a, 0, text, &p->simulated_step_ns, err);
     a->run.says = NULL;
     RP_TRY(code);
     p->changed = a->run.said;
     p->simulated_ns = a->distance_ns;
     a->wants_path = true;
     RP_TRY(step_with(a, 1, text, &p->predicted_ns, err));
-    way = a->run.way;
+    enum rp_sim_way way = a->run.way;
     p->bound_by = rp_sim_path_most(&a->path);
-    x = interval_begin(p->predicted_ns, a->out->baseline.unprofiled_ns);
+    struct interval x = interval_begin(p->predicted_ns, a->out->baseline.unprofiled_ns);
     RP_TRY(include_leans(a, text, &x, err));
     RP_TRY(include_broken_graphs(a, text, &x, err));
     RP_TRY(include_cost_doubt(a, text, &x, err));
@@ -644,18 +630,17 @@ static void note_standing(struct answer_ctx *a, const struct rp_sim_prediction *
 static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err *err)
 {
     const struct rp_sim_part *first = a->run.parts[0];
-    size_t i;
 
-    for (i = 0; i < a->out->npredictions; i++)
+    for (size_t i = 0; i < a->out->npredictions; i++)
         note_standing(a, &a->out->predictions[i]);
-    for (i = 0; i < first->remarks.n; i++)
+    for (size_t i = 0; i < first->remarks.n; i++)
         add_note(a, rp_arena_text(a->arena, first->remarks.at[i]));
     note_ranks(a, given);
     note_expanded(a);
     note_cost(a);
     RP_TRY(note_transport(a, err));
     note_steps(a);
-    for (i = 0; i < a->out->npredictions; i++)
+    for (size_t i = 0; i < a->out->npredictions; i++)
         note_prediction(a, &a->out->predictions[i]);
     return rp_arena_check(a->arena, "simulating", err);
 }
@@ -752,18 +737,15 @@ enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *ou
 /* Finds how many given ranks each simulated one represents. */
 static enum rp_code weigh_ranks(struct answer_ctx *a, size_t n, struct rp_err *err)
 {
-    uint32_t *weights;
-    size_t i;
-
     a->alike = a->asked->same_as && a->run.nranks == n;
     if (a->run.nranks == n)
         a->run.weights = a->asked->weights;
     if (!a->alike)
         return RP_OK;
-    weights = RP_ARENA_NEW(a->arena, uint32_t, n + 1);
+    uint32_t *weights = RP_ARENA_NEW(a->arena, uint32_t, n + 1);
     if (!weights)
         return rp_err_nomem(err, "simulating");
-    for (i = 0; i < a->asked->given; i++)
+    for (size_t i = 0; i < a->asked->given; i++)
         weights[a->asked->same_as[i]]++;
     a->run.weights = weights;
     return RP_OK;

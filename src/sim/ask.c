@@ -135,9 +135,8 @@ static const struct rp_type simulate_type = {"simulate", sizeof(struct rp_sim_an
 static bool asks_for(const struct rp_settings *settings, const char *whatif)
 {
     const char *text;
-    size_t i;
 
-    for (i = 0; (text = rp_settings_nth(settings, "what-if", i)) != NULL; i++)
+    for (size_t i = 0; (text = rp_settings_nth(settings, "what-if", i)) != NULL; i++)
         if (strstr(text, whatif))
             return true;
     return false;
@@ -234,7 +233,6 @@ static enum rp_code answer_parts(const struct rp_sim_part *const *parts, size_t 
     struct rp_trace *trace = NULL;
     struct rp_sim_asked asked = about ? *about : (struct rp_sim_asked){0};
     size_t nwhatifs = 0;
-    enum rp_code code;
 
     asked.whatifs = whatifs;
     asked.trace = path ? &trace : NULL;
@@ -255,7 +253,7 @@ static enum rp_code answer_parts(const struct rp_sim_part *const *parts, size_t 
                           writer->name);
     asked.nwhatifs = nwhatifs;
     RP_TRY(read_cost(settings, &asked, err));
-    code = rp_sim_answer(parts, n, &asked, &result->arena, result->root, err);
+    enum rp_code code = rp_sim_answer(parts, n, &asked, &result->arena, result->root, err);
     if (code == RP_OK && trace && writer)
         code = writer->write(trace, path, NULL, err);
     rp_trace_free(trace);
@@ -268,13 +266,12 @@ static bool treats_alike(const struct rp_settings *settings)
 {
     static const char *const by_rank[] = {"straggler", "ranks", "scale:rank"};
     const char *text;
-    size_t i, k;
 
     if (rp_settings_text(settings, "trace") || rp_settings_text(settings, "collective") ||
         rp_settings_text(settings, "backend"))
         return false;
-    for (i = 0; (text = rp_settings_nth(settings, "what-if", i)) != NULL; i++)
-        for (k = 0; k < sizeof by_rank / sizeof by_rank[0]; k++)
+    for (size_t i = 0; (text = rp_settings_nth(settings, "what-if", i)) != NULL; i++)
+        for (size_t k = 0; k < sizeof by_rank / sizeof by_rank[0]; k++)
             if (strstr(text, by_rank[k]))
                 return false;
     return true;
@@ -333,28 +330,21 @@ static enum rp_code simulate_job(struct rp_ctx *ctx, const struct rp_dataset *da
                                  const struct rp_settings *settings, struct rp_result *result,
                                  struct rp_err *err)
 {
-    struct rp_sim_part part = {0};
+    RP_SCOPED(rp_sim_part_release) struct rp_sim_part part = {0};
     const struct rp_sim_part *parts[] = {&part};
-    struct rp_job job;
-    enum rp_code code = rp_load_job(ctx, dataset, &job, err);
+    RP_SCOPED(rp_job_release) struct rp_job job = {0};
 
-    if (code == RP_OK)
-        code = rp_job_align(&job, err);
-    if (code == RP_OK)
-        code = rp_sim_part_of_job(&part, &job, err);
-    if (code == RP_OK)
-        code = answer_parts(parts, 1, NULL, settings, result, err);
-    rp_sim_part_release(&part);
-    rp_job_release(&job);
-    return code;
+    RP_TRY(rp_load_job(ctx, dataset, &job, err));
+    RP_TRY(rp_job_align(&job, err));
+    RP_TRY(rp_sim_part_of_job(&part, &job, err));
+    return answer_parts(parts, 1, NULL, settings, result, err);
 }
 
 static bool wants_help(const struct rp_settings *settings)
 {
     const char *text;
-    size_t i;
 
-    for (i = 0; (text = rp_settings_nth(settings, "what-if", i)) != NULL; i++)
+    for (size_t i = 0; (text = rp_settings_nth(settings, "what-if", i)) != NULL; i++)
         if (!strcmp(text, "help"))
             return true;
     return false;

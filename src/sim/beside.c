@@ -92,15 +92,13 @@ struct batch {
 static enum rp_code run_job(void *user, size_t i, struct rp_err *err)
 {
     struct batch *b = user;
-    struct rp_worlds *x;
-    enum rp_code code;
 
     pthread_mutex_lock(&b->lock);
     while (!b->nfree)
         pthread_cond_wait(&b->freed, &b->lock);
-    x = b->free[--b->nfree];
+    struct rp_worlds *x = b->free[--b->nfree];
     pthread_mutex_unlock(&b->lock);
-    code = b->job(x, b->user, i, err);
+    enum rp_code code = b->job(x, b->user, i, err);
     pthread_mutex_lock(&b->lock);
     b->free[b->nfree++] = x;
     pthread_cond_signal(&b->freed);
@@ -112,14 +110,13 @@ static enum rp_code run_beside(struct rp_worlds *x, size_t n, rp_worlds_job *job
                                struct rp_err *err)
 {
     struct batch b = {.free = {x}, .nfree = 1, .job = job, .user = user};
-    enum rp_code code;
 
     RP_TRY(make_twins(x, err));
     for (unsigned i = 0; i < x->ntwins; i++)
         b.free[b.nfree++] = &x->twins[i];
     pthread_mutex_init(&b.lock, NULL);
     pthread_cond_init(&b.freed, NULL);
-    code = rp_pool_each(x->pool, n, run_job, &b, err);
+    enum rp_code code = rp_pool_each(x->pool, n, run_job, &b, err);
     pthread_cond_destroy(&b.freed);
     pthread_mutex_destroy(&b.lock);
     for (unsigned i = 0; i < x->ntwins; i++) {
@@ -132,11 +129,9 @@ static enum rp_code run_beside(struct rp_worlds *x, size_t n, rp_worlds_job *job
 enum rp_code rp_worlds_each(struct rp_worlds *x, size_t n, rp_worlds_job *job, void *user,
                             struct rp_err *err)
 {
-    enum rp_code code = RP_OK;
-
     if (has_twins(x, n))
         return run_beside(x, n, job, user, err);
-    for (size_t i = 0; i < n && code == RP_OK; i++)
-        code = job(x, user, i, err);
-    return code;
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(job(x, user, i, err));
+    return RP_OK;
 }

@@ -32,10 +32,9 @@ static int64_t busy_ns(const struct rank_sums *s, uint32_t *list, size_t n, int6
                        int64_t to_ns)
 {
     int64_t sum = 0, until = from_ns;
-    size_t i;
 
     qsort_r(list, n, sizeof *list, rp_sim_by_start, s->r->start_ns.at);
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         int64_t begin = s->r->start_ns.at[list[i]], end = s->r->end_ns.at[list[i]];
 
         begin = begin > until ? begin : until;
@@ -121,16 +120,14 @@ static enum rp_code add_waits(const struct rank_sums *s, struct rp_err *err)
     const struct rp_sim_part *part = s->run->parts[0];
     RP_VEC(uint32_t) list = {0};
     enum rp_code code = RP_OK;
-    size_t i;
-    uint32_t k;
 
-    for (i = 0; code == RP_OK && i < part->waits.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < part->waits.n; i++) {
         const struct rp_sim_wait *w = &part->waits.at[i];
         uint32_t rank = rp_sim_node(s->run, w->from)->rank;
         int64_t from = s->r->end_ns.at[w->from], to = s->r->start_ns.at[w->to];
 
         list.n = 0;
-        for (k = w->first; code == RP_OK && k < w->end; k++)
+        for (uint32_t k = w->first; code == RP_OK && k < w->end; k++)
             code = rp_vec_push(&list, k, err);
         if (code != RP_OK || rank >= s->nranks || to <= from)
             continue;
@@ -159,26 +156,22 @@ static enum rp_code add_device_order(struct slack_ctx *s)
 {
     const struct rp_overlay *o = &s->run->overlay;
     uint32_t v, n = (uint32_t)rp_overlay_ntasks(o);
-    RP_VEC(uint32_t) list = {0};
-    enum rp_code code = RP_OK;
+    RP_VEC_LOCAL(uint32_t, list);
     size_t i;
 
-    for (v = 0; v < n && code == RP_OK; v++) {
+    for (v = 0; v < n; v++) {
         uint32_t device = rp_overlay_task(o, v)->device;
 
         if (device != RP_NO_DEVICE && o->graph->devices.at[device].rule == RP_DEVICE_SERIAL &&
             s->r->end_ns.at[v] > s->r->start_ns.at[v])
-            code = rp_vec_push(&list, v, s->err);
+            RP_TRY(rp_vec_push(&list, v, s->err));
     }
-    if (code == RP_OK)
-        code = rp_device_order(o, s->r->start_ns.at, list.at, list.n, s->err);
-    if (code == RP_OK)
-        code = rp_vec_nones(&s->behind, n, s->err);
-    for (i = 1; i < list.n && code == RP_OK; i++)
+    RP_TRY(rp_device_order(o, s->r->start_ns.at, list.at, list.n, s->err));
+    RP_TRY(rp_vec_nones(&s->behind, n, s->err));
+    for (i = 1; i < list.n; i++)
         if (rp_overlay_task(o, list.at[i - 1])->device == rp_overlay_task(o, list.at[i])->device)
             s->behind.at[list.at[i - 1]] = list.at[i];
-    rp_vec_release(&list);
-    return code;
+    return RP_OK;
 }
 
 /* successors: walks over all tasks that follow a task directly. */
@@ -227,10 +220,9 @@ static bool next_successor(const struct slack_ctx *s, uint32_t task, struct succ
 static void count_missing(struct slack_ctx *s, size_t n)
 {
     struct rp_task_edge e;
-    uint32_t v;
 
     memset(s->missing.at, 0, n * sizeof *s->missing.at);
-    for (v = 0; v < n; v++)
+    for (uint32_t v = 0; v < n; v++)
         for (struct successors at = successors_of(s, v); next_successor(s, v, &at, &e);)
             s->missing.at[e.to]++;
 }
@@ -241,16 +233,15 @@ static enum rp_code put_in_order(struct slack_ctx *s)
 {
     size_t n = rp_overlay_ntasks(&s->run->overlay), top = n;
     struct rp_task_edge e;
-    uint32_t v;
 
     RP_TRY(rp_vec_reserve(&s->missing, n + 1, s->err));
     RP_TRY(rp_vec_reserve(&s->order, n + 1, s->err));
     count_missing(s, n);
-    for (v = (uint32_t)n; v-- > 0;)
+    for (uint32_t v = (uint32_t)n; v-- > 0;)
         if (!s->missing.at[v])
             s->order.at[--top] = v;
     while (top < n) {
-        v = s->order.at[top++];
+        uint32_t v = s->order.at[top++];
         s->order.at[s->order.n++] = v;
         for (struct successors at = successors_of(s, v); next_successor(s, v, &at, &e);)
             if (!--s->missing.at[e.to])
@@ -289,9 +280,8 @@ static enum rp_code set_last_slack(struct slack_ctx *s)
 static void find_slack(struct slack_ctx *s)
 {
     struct rp_task_edge e;
-    size_t i;
 
-    for (i = s->order.n; i-- > 0;) {
+    for (size_t i = s->order.n; i-- > 0;) {
         uint32_t v = s->order.at[i];
 
         for (struct successors at = successors_of(s, v); next_successor(s, v, &at, &e);) {
@@ -338,20 +328,18 @@ static void find_least(const struct rank_sums *s, const int64_t *slack, int64_t 
                        size_t nsteps)
 {
     bool by_arrival = false;
-    size_t i;
 
-    for (i = 0; i < s->nranks * nsteps; i++)
+    for (size_t i = 0; i < s->nranks * nsteps; i++)
         least[i] = INT64_MAX;
-    for (i = 0; i < rp_sim_nnodes(s->run) && !by_arrival; i++)
+    for (size_t i = 0; i < rp_sim_nnodes(s->run) && !by_arrival; i++)
         by_arrival = rp_sim_node(s->run, i)->kind == RP_SG_ARRIVE;
-    for (i = 0; i < rp_sim_nnodes(s->run); i++) {
+    for (size_t i = 0; i < rp_sim_nnodes(s->run); i++) {
         const struct rp_sg_node *node = rp_sim_node(s->run, i);
         size_t step = rp_sim_note_of(s->run, i)->step;
-        int64_t *x;
 
         if (node->rank >= s->nranks || step >= nsteps || !has_slack(node, by_arrival))
             continue;
-        x = &least[node->rank * nsteps + step];
+        int64_t *x = &least[node->rank * nsteps + step];
         *x = slack[i] < *x ? slack[i] : *x;
     }
 }
@@ -389,8 +377,6 @@ enum rp_code rp_sim_by_rank(const struct rp_sim_run *run, const struct rp_sim_re
 {
     struct rank_sums s = {.run = run, .r = result};
     int64_t steps = run->parts[0]->nsteps;
-    enum rp_code code;
-    uint32_t i;
 
     s.nranks = run->nranks * run->parts[0]->nranks;
     if (s.nranks < 2)
@@ -399,14 +385,14 @@ enum rp_code rp_sim_by_rank(const struct rp_sim_run *run, const struct rp_sim_re
     if (!s.ranks)
         return rp_err_nomem(err, "simulating");
     out->nby_rank = s.nranks;
-    code = list_hops(&s, err);
-    for (i = 0; code == RP_OK && i < s.hops.n; i++) {
+    enum rp_code code = list_hops(&s, err);
+    for (uint32_t i = 0; code == RP_OK && i < s.hops.n; i++) {
         struct rp_sim_rank *to = &s.ranks[rp_overlay_task(&run->overlay, s.hops.at[i])->rank];
 
         to->comm_ns = rp_ns_sum(to->comm_ns, result->end_ns.at[s.hops.at[i]] -
                                                  result->start_ns.at[s.hops.at[i]]);
     }
-    for (i = 0; code == RP_OK && i < rp_sim_nnodes(run); i++)
+    for (uint32_t i = 0; code == RP_OK && i < rp_sim_nnodes(run); i++)
         if (rp_sim_node(run, i)->rank < s.nranks)
             add_node(&s, i, &s.ranks[rp_sim_node(run, i)->rank]);
     if (code == RP_OK)
@@ -415,7 +401,7 @@ enum rp_code rp_sim_by_rank(const struct rp_sim_run *run, const struct rp_sim_re
         code = add_slack(&s, err);
     rp_vec_release(&s.hops);
     RP_TRY(code);
-    for (i = 0; i < s.nranks; i++) {
+    for (uint32_t i = 0; i < s.nranks; i++) {
         struct rp_sim_rank *x = &s.ranks[i];
 
         *x = (struct rp_sim_rank){i,

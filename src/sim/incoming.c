@@ -17,14 +17,13 @@ enum rp_code rp_sim_incoming_init(struct rp_sim_incoming *out, const struct rp_o
 {
     const struct rp_task_graph *g = o->graph;
     size_t n = rp_overlay_ntasks(o), nedges = g->edges.n + o->edges.n;
-    uint32_t i;
 
     *out = (struct rp_sim_incoming){.o = o};
     RP_TRY(rp_vec_nones(&out->newest, n, err));
     RP_TRY(rp_vec_reserve(&out->next, nedges + 1, err));
-    for (i = 0; i < g->edges.n; i++)
+    for (uint32_t i = 0; i < g->edges.n; i++)
         add_edge(out, i, g->edges.at[i].to, o->lag_ns.at[i] == RP_LAG_CUT);
-    for (i = 0; i < o->edges.n; i++)
+    for (uint32_t i = 0; i < o->edges.n; i++)
         add_edge(out, (uint32_t)g->edges.n + i, o->edges.at[i].edge.to,
                  o->edges.at[i].edge.lag_ns == RP_LAG_CUT);
     return RP_OK;

@@ -161,10 +161,9 @@ static void add_conversions(const struct ratio_ctx *c, const struct rp_cost_call
 static bool is_normalised(const struct rp_stepgraph *g)
 {
     static const char *const names[] = {"layer_norm", "group_norm", "rms_norm", "aten::rsqrt"};
-    size_t i, k;
 
-    for (i = 0; i < g->names.n; i++)
-        for (k = 0; k < sizeof names / sizeof *names; k++)
+    for (size_t i = 0; i < g->names.n; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
             if (strstr(g->names.at[i], names[k]))
                 return true;
     return false;
@@ -255,11 +254,10 @@ RP_FACT(ENCODERS_FUSED, "100 major + minor", "release of transformers that passe
 static bool asks_device(const struct rp_trace *t)
 {
     rp_str name = 0;
-    rp_event e;
 
     while (name < t->str.n && !rp_sim_means(rp_trace_str(t, name), RP_SIM_READS_CONDITION))
         name++;
-    for (e = 0; name < t->str.n && e < t->ev.n; e++) {
+    for (rp_event e = 0; name < t->str.n && e < t->ev.n; e++) {
         rp_event around = t->ev.name[e] == name ? t->ev.parent[e] : e;
         int left = 64;
 
@@ -384,15 +382,13 @@ static enum rp_code parted_ratio(struct ratio_ctx *c, rp_event op, const struct 
 /* Finds kernels of the backward pass that compute gradients of operators in the attention. */
 static enum rp_code find_gradients(struct ratio_ctx *c, struct rp_err *err)
 {
-    struct rp_attribution owners = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_attribution_release) struct rp_attribution owners = {0};
 
     if (!c->attention.n)
         return RP_OK;
-    code = rp_attribution_init(&owners, &c->work, err);
-    if (code == RP_OK)
-        code = rp_vec_reserve(&c->gradient_of, c->work.items.n + 1, err);
-    for (size_t i = 0; code == RP_OK && i < c->work.items.n; i++) {
+    RP_TRY(rp_attribution_init(&owners, &c->work, err));
+    RP_TRY(rp_vec_reserve(&c->gradient_of, c->work.items.n + 1, err));
+    for (size_t i = 0; i < c->work.items.n; i++) {
         const struct rp_work_item *item = &c->work.items.at[i];
         rp_event e = owners.owners.at[i].forward;
         uint32_t found = RP_MAP_NONE;
@@ -405,8 +401,7 @@ static enum rp_code find_gradients(struct ratio_ctx *c, struct rp_err *err)
         if (found != RP_MAP_NONE)
             rp_ns_add(&c->attention.at[found].back_ns, rp_ns_between(item->begin_ns, item->end_ns));
     }
-    rp_attribution_release(&owners);
-    return code;
+    return RP_OK;
 }
 
 /* Some traces have few products, or an unknown device, so the model is only loaded when one is
@@ -499,7 +494,6 @@ enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loa
                           .path = path,
                           .to = rp_device_half(d)};
     struct rp_scope all = {0};
-    enum rp_code code;
 
     if (!part->graph.nodes.n || !c.ctx) /* without a context there are no models */
         return RP_OK;
@@ -507,13 +501,12 @@ enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loa
         RP_TRY(rp_ctx_borrow_model(c.ctx, path, &c.model, err));
     if (!d)
         return RP_OK;
-    rp_map_init(&c.parted);
     c.device = d->name;
     c.memory = d->memory;
     c.normalised = is_normalised(&part->graph);
     c.trains = has_backward(part);
     c.asks = asks_device(t);
-    code = rp_work_init(&c.work, t, &all, err);
+    enum rp_code code = rp_work_init(&c.work, t, &all, err);
     rp_trace_categories_init(&c.categories, t, rp_loaded_categories(loaded));
     if (code == RP_OK)
         code = rp_op_costs_init(&c.costs, &c.categories, err);

@@ -35,9 +35,8 @@ static enum rp_code push_change(struct trying *t, const struct rp_whatif *row, c
                           .refused = refused,
                           .verdict = verdict,
                           .because = because};
-    size_t i;
 
-    for (i = t->list.n; i > 0 && t->list.at[i - 1].row == row; i--)
+    for (size_t i = t->list.n; i > 0 && t->list.at[i - 1].row == row; i--)
         if (!strcmp(t->list.at[i - 1].text, text))
             return RP_OK;
     return rp_vec_push(&t->list, c, t->err);
@@ -50,15 +49,15 @@ static enum rp_code propose(struct trying *t, const struct rp_whatif *row)
     struct rp_err why = RP_ERR_INIT;
     enum rp_whatif_verdict verdict = rp_whatif_applies(row, &t->x->run, &why);
     const char *because = *why.text ? rp_arena_text(t->arena, why.text) : NULL;
-    enum rp_code code;
 
     if (why.code != RP_OK && why.code != RP_UNSUPPORTED)
         return rp_err_set(t->err, why.code, "%s", why.text);
     if (verdict == RP_WHATIF_UNSURE || verdict == RP_WHATIF_NOT)
         return push_change(t, row, row->name, verdict, because);
-    code = row->move->propose
-               ? row->move->propose(&t->x->run, t->arena, &texts, t->err)
-               : rp_vec_push(&texts, row->move->text ? row->move->text : row->name, t->err);
+    enum rp_code code =
+        row->move->propose
+            ? row->move->propose(&t->x->run, t->arena, &texts, t->err)
+            : rp_vec_push(&texts, row->move->text ? row->move->text : row->name, t->err);
     for (size_t i = 0; code == RP_OK && i < texts.n; i++)
         code = push_change(t, row, texts.at[i], verdict, because);
     rp_vec_release(&texts);
@@ -77,9 +76,7 @@ static const struct rp_whatif *row_of(struct trying *t, const char *text)
 
 static enum rp_code push_more(struct trying *t, const struct rp_whatif *row)
 {
-    size_t i;
-
-    for (i = 0; i < t->asked->nmore; i++)
+    for (size_t i = 0; i < t->asked->nmore; i++)
         if (row_of(t, t->asked->more[i]) == row)
             RP_TRY(push_change(t, row, t->asked->more[i], RP_WHATIF_APPLIES, NULL));
     return RP_OK;
@@ -123,7 +120,6 @@ static enum rp_code try_change(struct rp_worlds *x, void *user, size_t i, struct
     struct trying *t = all->t;
     struct rp_change *c = &t->list.at[i];
     struct rp_err *why = &all->why[i];
-    enum rp_code code;
 
     if (c->impossible)
         return RP_OK;
@@ -131,7 +127,7 @@ static enum rp_code try_change(struct rp_worlds *x, void *user, size_t i, struct
         c->impossible = "the search ended before it was tried";
         return RP_OK;
     }
-    code = rp_worlds_first(x, c->text, &c->first, why);
+    enum rp_code code = rp_worlds_first(x, c->text, &c->first, why);
     c->alone_ns = code == RP_OK ? c->first.step_ns : RP_ABSENT_I64;
     return code == RP_OK || code == RP_UNSUPPORTED ? RP_OK : rp_err_set(err, code, "%s", why->text);
 }
@@ -169,9 +165,7 @@ enum rp_code rp_changes_try(struct rp_worlds *x, const struct rp_changes_asked *
 
 const struct rp_change *rp_changes_find(const struct rp_changes *changes, const char *text)
 {
-    size_t i;
-
-    for (i = 0; i < changes->n; i++)
+    for (size_t i = 0; i < changes->n; i++)
         if (!strcmp(changes->at[i].text, text))
             return &changes->at[i];
     return NULL;
@@ -187,9 +181,8 @@ static const struct rp_change *next_best(const struct rp_worlds *x, const struct
                                          size_t first, size_t end, const struct rp_change *above)
 {
     const struct rp_change *best = NULL;
-    size_t i;
 
-    for (i = first; i < end; i++) {
+    for (size_t i = first; i < end; i++) {
         const struct rp_change *c = &all->at[i];
 
         if (c->alone_ns == RP_ABSENT_I64 ||
@@ -300,11 +293,10 @@ static enum rp_code add_best(const struct rp_worlds *x, const struct contest *be
 {
     unsigned framework = x->run.parts[0]->recorder.framework;
     const struct rp_change *c = best->now;
-    struct rp_opportunity *o;
 
     if (!c)
         return RP_OK;
-    o = &out->at[out->n++];
+    struct rp_opportunity *o = &out->at[out->n++];
     *o = (struct rp_opportunity){
         .row = c->row,
         .what_if = c->text,

@@ -89,9 +89,8 @@ static uint32_t device_predecessor(const struct path_ctx *w, uint32_t task)
 static uint32_t binding_predecessor(const struct path_ctx *w, uint32_t task, int64_t *at_ns)
 {
     int64_t start = w->r->start_ns.at[task];
-    uint32_t i;
 
-    for (i = w->in.newest.at[task]; i != UINT32_MAX; i = w->in.next.at[i]) {
+    for (uint32_t i = w->in.newest.at[task]; i != UINT32_MAX; i = w->in.next.at[i]) {
         struct rp_sim_in_edge e = rp_sim_in_edge(&w->in, i);
 
         *at_ns = e.from_start ? w->r->start_ns.at[e.from] : w->r->end_ns.at[e.from];
@@ -147,9 +146,8 @@ static struct step_end find_mark(const struct path_ctx *w, uint32_t rank, size_t
                                  int64_t end_ns)
 {
     struct step_end best = {RP_NONE, end_ns};
-    uint32_t i;
 
-    for (i = 0; i < rp_sim_nnodes(w->run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(w->run); i++)
         if (is_of_rank(w, i, rank) && rp_sim_note_of(w->run, i)->step == step &&
             rp_sim_note_of(w->run, i)->flags & RP_SIM_TIMES &&
             (best.task == RP_NONE || w->r->start_ns.at[i] < w->r->start_ns.at[best.task]))
@@ -210,15 +208,13 @@ enum rp_code rp_sim_path(const struct rp_sim_run *run, const struct rp_sim_resul
 {
     struct path_ctx w = {.run = run, .r = result};
     struct rp_sim_usual usual;
-    enum rp_code code;
-    size_t i;
 
     memset(out, 0, sizeof *out);
     RP_TRY(rp_sim_steps_usual(run, steps, &usual, err));
-    code = index_edges(&w, err);
-    for (i = 0; code == RP_OK && i < 2; i++)
+    enum rp_code code = index_edges(&w, err);
+    for (size_t i = 0; code == RP_OK && i < 2; i++)
         walk_step(&w, &steps->ranks[usual.rank], (uint32_t)usual.rank, usual.steps[i], out);
-    for (i = 0; i < RP_SIM_PATH_PARTS; i++)
+    for (size_t i = 0; i < RP_SIM_PATH_PARTS; i++)
         out->ns[i] /= 2;
     out->total_ns /= 2;
     rp_sim_incoming_release(&w.in);

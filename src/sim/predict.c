@@ -19,14 +19,11 @@ RP_DECISION(
 static enum rp_code run_whatifs(struct rp_worlds *x, const char *const *whatifs, size_t n,
                                 struct rp_sim_gain *gains, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct rp_err why = RP_ERR_INIT;
-        enum rp_code code;
 
         gains[i] = (struct rp_sim_gain){0};
-        code = rp_worlds_step(x, whatifs[i], &gains[i].step_ns, &why);
+        enum rp_code code = rp_worlds_step(x, whatifs[i], &gains[i].step_ns, &why);
         if (code != RP_OK && code != RP_UNSUPPORTED)
             return rp_err_set(err, code, "%s", why.text);
         if (code != RP_OK) {

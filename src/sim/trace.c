@@ -94,9 +94,8 @@ static enum rp_code add_tables(struct trace_ctx *t, struct rp_err *err)
         [RP_SG_RENDEZVOUS] = {"meeting", RP_KIND_OTHER, 0}};
     static const char *const keys[NKEYS] = {"node", "recorded ts ns", "recorded dur ns",
                                             "correlation", "stream"};
-    size_t i;
 
-    for (i = 0; i < RP_SG_KINDS; i++) {
+    for (size_t i = 0; i < RP_SG_KINDS; i++) {
         RP_TRY(add_origin(t, of_kind[i].category, of_kind[i].kind, of_kind[i].flags, &t->origins[i],
                           err));
         RP_TRY(intern(t, rp_sg_kind_names[i], &t->kinds[i], err));
@@ -104,7 +103,7 @@ static enum rp_code add_tables(struct trace_ctx *t, struct rp_err *err)
     RP_TRY(add_origin(t, "user_annotation", RP_KIND_ANNOTATION,
                       RP_ORIGIN_NESTS | RP_ORIGIN_MARKS_STEP, &t->mark, err));
     RP_TRY(add_origin(t, "annotation_part", RP_KIND_OTHER, 0, &t->part, err));
-    for (i = 0; i < NKEYS; i++)
+    for (size_t i = 0; i < NKEYS; i++)
         RP_TRY(intern(t, keys[i], &t->keys[i], err));
     return RP_OK;
 }
@@ -132,9 +131,7 @@ static enum rp_code add_track(struct trace_ctx *t, uint32_t rank, bool device, c
 
 static enum rp_code add_lanes(struct trace_ctx *t, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < t->run->graph->lanes.n; i++) {
+    for (size_t i = 0; i < t->run->graph->lanes.n; i++) {
         const struct rp_sg_lane *lane = &t->run->graph->lanes.at[i];
         rp_track track;
 
@@ -209,10 +206,9 @@ static bool spread_launches(struct trace_ctx *t)
 {
     const struct rp_task_graph *g = &t->run->tasks;
     bool changed = false;
-    uint32_t v, i;
 
-    for (v = 0; v < g->tasks.n; v++)
-        for (i = g->first.at[v]; t->launch.at[v] && i < g->first.at[v + 1]; i++)
+    for (uint32_t v = 0; v < g->tasks.n; v++)
+        for (uint32_t i = g->first.at[v]; t->launch.at[v] && i < g->first.at[v + 1]; i++)
             if (!t->launch.at[g->edges.at[i].to] && is_same_launch(t, v, &g->edges.at[i])) {
                 t->launch.at[g->edges.at[i].to] = t->launch.at[v];
                 changed = true;
@@ -225,11 +221,10 @@ static enum rp_code number_launches(struct trace_ctx *t, struct rp_err *err)
 {
     const struct rp_task_graph *g = &t->run->tasks;
     size_t n = rp_overlay_ntasks(&t->run->overlay);
-    uint32_t v, i;
 
     RP_TRY(rp_vec_zeros(&t->launch, n, err));
-    for (v = 0; v < g->tasks.n; v++)
-        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+    for (uint32_t v = 0; v < g->tasks.n; v++)
+        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++)
             if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_LAUNCH &&
                 !t->run->gone.at[g->edges.at[i].to])
                 t->launch.at[v] = t->launch.at[g->edges.at[i].to] = v + 1;
@@ -249,12 +244,11 @@ static void push_arg(struct rp_arg *args, uint32_t *n, rp_str key, int64_t value
 static enum rp_code name_of(struct trace_ctx *t, uint32_t task, rp_str *out, struct rp_err *err)
 {
     const struct rp_stepgraph *g = t->run->graph;
-    rp_str *known;
 
     *out = t->kinds[rp_overlay_task(&t->run->overlay, task)->kind];
     if (task >= rp_sim_nnodes(t->run) || !*g->names.at[rp_sim_node(t->run, task)->name])
         return RP_OK;
-    known = &t->names.at[rp_sim_node(t->run, task)->name];
+    rp_str *known = &t->names.at[rp_sim_node(t->run, task)->name];
     if (*known == RP_NONE)
         RP_TRY(intern(t, g->names.at[rp_sim_node(t->run, task)->name], known, err));
     *out = *known;
@@ -342,11 +336,10 @@ static enum rp_code row_for(struct trace_ctx *t, uint32_t task, rp_track *out, s
 static enum rp_code add_loose(struct trace_ctx *t, struct rp_err *err)
 {
     rp_track track;
-    size_t i;
 
     if (t->loose.n)
         qsort_r(t->loose.at, t->loose.n, sizeof *t->loose.at, rp_sim_by_start, t->begin_ns.at);
-    for (i = 0; i < t->loose.n; i++) {
+    for (size_t i = 0; i < t->loose.n; i++) {
         RP_TRY(row_for(t, t->loose.at[i], &track, err));
         RP_TRY(add_task(t, t->loose.at[i], track, err));
     }
@@ -431,10 +424,9 @@ static enum rp_code find_mark_tracks(struct trace_ctx *t, size_t rank, struct rp
 static enum rp_code add_marks(struct trace_ctx *t, size_t rank, struct rp_err *err)
 {
     const struct rp_sim_rank_steps *steps = &t->steps->ranks[rank];
-    size_t i;
 
     RP_TRY(find_mark_tracks(t, rank, err));
-    for (i = 0; i < steps->n; i++) {
+    for (size_t i = 0; i < steps->n; i++) {
         struct rp_raw raw = {
             .ts_ns = mark_of(t, rank, i), .origin = t->mark, .track = t->mark_track.at[i]};
         int64_t end = i + 1 < steps->n ? mark_of(t, rank, i + 1) : last_mark_end(t, rank);
@@ -458,11 +450,10 @@ static enum rp_code add_launch(struct trace_ctx *t, uint32_t task, struct rp_err
     uint32_t launch = t->launch.at[task];
     struct rp_raw raw = {.origin = t->origins[RP_SG_RUNTIME], .has_link = true};
     struct rp_arg arg;
-    size_t wanted;
 
     if (rank >= t->steps->nranks || !t->run->parts[rank]->has_steps || !is_on_device(t, task))
         return RP_OK;
-    wanted = x->step == RP_NO_STEP ? t->steps->ranks[rank].n : x->step;
+    size_t wanted = x->step == RP_NO_STEP ? t->steps->ranks[rank].n : x->step;
     if (step_read(t, rank, begin_of(t, launch ? launch - 1 : task)) == wanted)
         return RP_OK;
     t->launch.at[task] = (uint32_t)rp_overlay_ntasks(&t->run->overlay) + task + 1;
@@ -503,9 +494,8 @@ static enum rp_code mark_shifted(struct trace_ctx *t, struct rp_err *err)
 {
     struct rp_raw raw = {.origin = t->mark};
     char name[40];
-    size_t i;
 
-    for (i = 0; i < t->shift_ns.n; i++) {
+    for (size_t i = 0; i < t->shift_ns.n; i++) {
         snprintf(name, sizeof name, "ProfilerStep#%zu", i);
         RP_TRY(intern(t, name, &raw.name, err));
         RP_TRY(add_track(t, 0, false, "steps", &raw.track, err));
@@ -518,18 +508,15 @@ static enum rp_code mark_shifted(struct trace_ctx *t, struct rp_err *err)
 
 static enum rp_code add_steps(struct trace_ctx *t, struct rp_err *err)
 {
-    uint32_t i;
-    size_t r;
-
     if (t->run->parts[0]->parallel_steps)
         return mark_shifted(t, err);
     if (!t->run->parts[0]->has_steps)
         return RP_OK;
     RP_TRY(part_marks(t, err));
-    for (r = 0; r < t->steps->nranks; r++)
+    for (size_t r = 0; r < t->steps->nranks; r++)
         if (t->run->parts[r]->has_steps)
             RP_TRY(add_marks(t, r, err));
-    for (i = 0; i < t->launch.n; i++)
+    for (uint32_t i = 0; i < t->launch.n; i++)
         RP_TRY(add_launch(t, i, err));
     return RP_OK;
 }
@@ -566,19 +553,17 @@ static enum rp_code add_arrows(struct trace_ctx *t, struct rp_err *err)
     struct rp_origin o = {.phase = 's', .kind = RP_KIND_OTHER, .has_category = 1};
     const struct rp_task_graph *g = &t->run->tasks;
     const struct rp_overlay *overlay = &t->run->overlay;
-    uint32_t v;
-    size_t i;
 
     RP_TRY(intern(t, "transfer", &o.category, err));
     RP_TRY(rp_builder_origin(t->b, &o, &t->sent, err));
     o.phase = 'f';
     RP_TRY(rp_builder_origin(t->b, &o, &t->received, err));
-    for (v = 0; v < g->tasks.n; v++)
-        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+    for (uint32_t v = 0; v < g->tasks.n; v++)
+        for (size_t i = g->first.at[v]; i < g->first.at[v + 1]; i++)
             if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_EVENT)
                 RP_TRY(add_arrow(t, v, g->edges.at[i].to, g->edges.at[i].flags & RP_EDGE_FROM_START,
                                  err));
-    for (i = 0; i < overlay->edges.n; i++)
+    for (size_t i = 0; i < overlay->edges.n; i++)
         RP_TRY(add_arrow(t, overlay->edges.at[i].from, overlay->edges.at[i].edge.to,
                          overlay->edges.at[i].edge.flags & RP_EDGE_FROM_START, err));
     return RP_OK;
@@ -622,11 +607,10 @@ enum rp_code rp_sim_trace_new(const struct rp_sim_run *run, const struct rp_sim_
                               struct rp_err *err)
 {
     struct trace_ctx t = {.run = run, .r = result, .steps = steps};
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_builder_new(NULL, &t.b, err));
-    code = fill_trace(&t, err);
+    enum rp_code code = fill_trace(&t, err);
     if (code == RP_OK)
         code = rp_builder_finish(t.b, out, err);
     else

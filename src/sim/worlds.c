@@ -44,9 +44,8 @@ static enum rp_code run_all(struct rp_worlds *x, int64_t *step_ns, struct rp_err
 static enum rp_code find_transport(struct rp_worlds *x, struct rp_err *err)
 {
     struct rp_transport t = {0};
-    uint32_t i;
 
-    for (i = 0; i < rp_sim_nnodes(&x->run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(&x->run); i++)
         if (rp_sim_is_comm(&x->run, i)) {
             RP_TRY(rp_transport_fit(&x->run, &t, err));
             break;
@@ -62,13 +61,12 @@ static enum rp_code compare_steps(struct rp_worlds *x, const struct rp_sim_part 
 {
     RP_VEC(int64_t) ns = {0};
     size_t i, n = part->has_steps ? part->step_begin_ns.n : 0;
-    int64_t median;
 
     RP_TRY(rp_vec_reserve(&ns, n + 1, err));
     for (i = 0; i < n; i++)
         ns.at[i] = rp_ns_between(part->step_begin_ns.at[i], part->step_end_ns.at[i]);
     rp_ns_sort(ns.at, n);
-    median = n ? rp_ns_median(ns.at, n) : 0;
+    int64_t median = n ? rp_ns_median(ns.at, n) : 0;
     for (i = 0; i < n; i++)
         ns.at[i] = ns.at[i] < median ? median - ns.at[i] : ns.at[i] - median;
     rp_ns_sort(ns.at, n);
@@ -90,9 +88,6 @@ static size_t count_given(size_t n, const uint32_t *weights)
 enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const *parts, size_t n,
                             const uint32_t *weights, struct rp_err *err)
 {
-    double error;
-    size_t mark;
-
     *x = (struct rp_worlds){0};
     for (size_t i = 0; i < 2; i++)
         pthread_mutex_init(&x->at_cost[i].lock, NULL);
@@ -104,13 +99,13 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
     RP_TRY(compare_steps(x, parts[0], err));
     x->recorded_ns = rp_sim_measured_ns(&x->run);
     RP_TRY(run_all(x, &x->simulated_ns, err));
-    mark = rp_overlay_mark(&x->run.overlay);
+    size_t mark = rp_overlay_mark(&x->run.overlay);
     RP_TRY(rp_sim_cost_drop(&x->run, 1, err));
     x->costs = rp_overlay_mark(&x->run.overlay) > mark;
     RP_TRY(run_all(x, &x->step_ns, err));
-    error = x->recorded_ns > 0
-                ? fabs((double)(x->simulated_ns - x->recorded_ns)) / (double)x->recorded_ns
-                : 0;
+    double error = x->recorded_ns > 0
+                       ? fabs((double)(x->simulated_ns - x->recorded_ns)) / (double)x->recorded_ns
+                       : 0;
     x->doubt = rp_sim_spread(parts[0]) + error;
     return find_transport(x, err);
 }
@@ -162,10 +157,9 @@ enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step
 static enum rp_code make_at_cost(struct rp_worlds *x, struct rp_at_cost *at, bool more,
                                  struct rp_err *err)
 {
-    enum rp_code code;
-
     rp_overlay_undo(&x->run.overlay, 0);
-    code = rp_sim_cost_drop(&x->run, 1 + (more ? RP_SIM_COST_DOUBT : -RP_SIM_COST_DOUBT), err);
+    enum rp_code code =
+        rp_sim_cost_drop(&x->run, 1 + (more ? RP_SIM_COST_DOUBT : -RP_SIM_COST_DOUBT), err);
     at->made = true; /* so that it is released even if it is incomplete */
     if (code == RP_OK)
         code = rp_overlay_copy(&at->overlay, &x->run.overlay, err);
@@ -185,10 +179,9 @@ static enum rp_code step_on(struct rp_worlds *x, struct rp_overlay *overlay, con
                             int64_t *step_ns, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
-    size_t mark;
 
     swap_overlays(&x->run.overlay, overlay);
-    mark = rp_overlay_mark(&x->run.overlay);
+    size_t mark = rp_overlay_mark(&x->run.overlay);
     reset_run(x);
     if (*text)
         code = rp_whatif_apply(&x->run, text, err);
@@ -249,12 +242,11 @@ static enum rp_code step_in(struct rp_worlds *x, int world, const char *text, bo
 enum rp_code rp_worlds_first(struct rp_worlds *x, const char *text, struct rp_worlds_first *out,
                              struct rp_err *err)
 {
-    enum rp_code code = rp_worlds_step(x, text, &out->step_ns, err);
-
+    RP_TRY(rp_worlds_step(x, text, &out->step_ns, err));
     out->leans = x->run.leans;
     out->transport = x->run.uses_transport;
     out->latency = out->transport || x->run.latency_doubt;
-    return code;
+    return RP_OK;
 }
 
 enum rp_code rp_worlds_leans(struct rp_worlds *x, const char *text,
@@ -262,11 +254,11 @@ enum rp_code rp_worlds_leans(struct rp_worlds *x, const char *text,
                              int64_t step_ns[RP_WORLDS], struct rp_err *err)
 {
     enum rp_code code = RP_OK;
-    int i;
 
-    for (i = 0; i < RP_WORLDS; i++)
+    for (int i = 0; i < RP_WORLDS; i++)
         step_ns[i] = first->step_ns;
-    for (i = 1; code == RP_OK && i < RP_LEANS && !(before && step_ns[i - 1] >= before[i - 1]); i++)
+    for (int i = 1; code == RP_OK && i < RP_LEANS && !(before && step_ns[i - 1] >= before[i - 1]);
+         i++)
         code =
             step_in(x, i, text, first->leans, first->transport, first->latency, &step_ns[i], err);
     return code;
@@ -295,9 +287,8 @@ enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_
 double rp_worlds_absent(const struct rp_worlds *x)
 {
     double most = 0;
-    size_t i;
 
-    for (i = 0; i < x->run.nranks; i++)
+    for (size_t i = 0; i < x->run.nranks; i++)
         if (x->run.parts[i]->world_size > (int64_t)x->given &&
             x->run.parts[i]->exposed_ratio > most)
             most = x->run.parts[i]->exposed_ratio;

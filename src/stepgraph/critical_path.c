@@ -73,12 +73,11 @@ static enum rp_code walk_back(const struct rp_stepgraph *g, uint32_t node, struc
         const struct rp_sg_node *n = &g->nodes.at[node];
         struct rp_path_segment s = {.node = node, .peer = RP_NONE, .kind = rp_segment_kind_of(n)};
         uint32_t edge = rp_sg_binding(g, node);
-        const struct rp_sg_edge *e;
 
         RP_TRY(add_segment(g, out, n->start_ns, &now, s, err));
         if (edge == RP_NONE)
             return RP_OK;
-        e = &g->edges.at[edge];
+        const struct rp_sg_edge *e = &g->edges.at[edge];
         s.kind = RP_PATH_WAIT;
         s.cause = cause_of(e);
         node = e->from;
@@ -98,14 +97,13 @@ static uint32_t last_node(const struct rp_stepgraph *g)
     for (i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *n = &g->nodes.at[i];
         int64_t end = rp_sg_end_ns(n);
-        int rank;
 
         if (end < best_end || n->kind == RP_SG_ARRIVE || n->kind == RP_SG_RENDEZVOUS)
             continue;
-        rank = n->lane == RP_NONE            ? 0
-               : g->lanes.at[n->lane].device ? 3
-               : n->flags & RP_SG_WORK       ? 2
-                                             : 1;
+        int rank = n->lane == RP_NONE            ? 0
+                   : g->lanes.at[n->lane].device ? 3
+                   : n->flags & RP_SG_WORK       ? 2
+                                                 : 1;
         if (end > best_end || rank >= best_rank) {
             best = i;
             best_end = end;

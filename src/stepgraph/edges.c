@@ -59,14 +59,12 @@ static uint8_t order_kind(const struct rp_stepgraph *g, uint32_t node)
 enum rp_code rp_sg_link_threads(struct rp_sg_builder *b, struct rp_err *err)
 {
     struct rp_stepgraph *g = b->g;
-    uint32_t lane, i;
-    size_t k;
 
     RP_TRY(rp_vec_reserve(&g->edges, g->nodes.n + 2 * b->work->items.n + b->cuts.n + 1, err));
-    for (lane = 0; lane < b->threads.n; lane++)
-        for (i = g->lanes.at[lane].first + 1; i < g->lanes.at[lane].end; i++)
+    for (uint32_t lane = 0; lane < b->threads.n; lane++)
+        for (uint32_t i = g->lanes.at[lane].first + 1; i < g->lanes.at[lane].end; i++)
             RP_TRY(rp_sg_add_edge(g, i - 1, i, order_kind(g, i), 0, err));
-    for (k = 0; k < b->cuts.n; k++)
+    for (size_t k = 0; k < b->cuts.n; k++)
         RP_TRY(link_cut(b, &b->cuts.at[k], err));
     return RP_OK;
 }
@@ -78,12 +76,11 @@ static enum rp_code link_launch(struct rp_sg_builder *b, const struct rp_work_it
                                 int64_t *end_ns, struct rp_err *err)
 {
     uint32_t lane, from;
-    int64_t start;
 
     *end_ns = INT64_MIN;
     if (x->launch == RP_NONE)
         return RP_OK;
-    start = b->t->ev.ts_ns[x->launch];
+    int64_t start = b->t->ev.ts_ns[x->launch];
     *end_ns = rp_event_end_ns(b->t, x->launch);
     lane = b->thread_of_track.at[b->t->ev.track[x->launch]];
     if (lane == RP_SG_NO_LANE || start == RP_NO_TS)
@@ -104,12 +101,11 @@ static enum rp_code link_other(struct rp_sg_builder *b, uint32_t item, int64_t r
                                struct rp_err *err)
 {
     const struct rp_work_item *items = b->work->items.at, *x = &items[item];
-    uint32_t other;
     bool graph;
 
     if (ready_ns != INT64_MIN && rp_ns_between(ready_ns, x->begin_ns) <= STREAM_BUSY_NS)
         return RP_OK;
-    other = rp_sg_item_before(b, x->begin_ns);
+    uint32_t other = rp_sg_item_before(b, x->begin_ns);
     if (other == RP_SG_NO_ITEM || items[other].stream == x->stream ||
         items[other].end_ns <= ready_ns)
         return RP_OK;
@@ -125,12 +121,11 @@ static enum rp_code link_item(struct rp_sg_builder *b, uint32_t item, uint32_t b
     const struct rp_work_item *items = b->work->items.at, *x = &items[item];
     uint32_t to = b->item_node.at[item];
     int64_t ready, launched;
-    bool graph;
 
     if (rp_sg_item_end(b, item) != to)
         RP_TRY(rp_sg_add_edge(b->g, to, to + 1, RP_SG_MEMBER, 0, err));
-    graph = before != RP_SG_NO_ITEM && (x->flags & RP_WORK_IN_GRAPH) && x->launch != RP_NONE &&
-            items[before].launch == x->launch;
+    bool graph = before != RP_SG_NO_ITEM && (x->flags & RP_WORK_IN_GRAPH) && x->launch != RP_NONE &&
+                 items[before].launch == x->launch;
     ready = before == RP_SG_NO_ITEM ? INT64_MIN : items[before].end_ns;
     if (before != RP_SG_NO_ITEM)
         RP_TRY(rp_sg_add_edge(b->g, rp_sg_item_end(b, before), to,
@@ -180,20 +175,17 @@ static uint32_t ended_last(const struct rp_sg_builder *b, int64_t ns)
 enum rp_code rp_sg_link_rest(struct rp_sg_builder *b, struct rp_err *err)
 {
     struct rp_stepgraph *g = b->g;
-    RP_VEC(uint8_t) linked = {0};
-    enum rp_code code = rp_vec_reserve(&linked, g->nodes.n, err);
+    RP_VEC_LOCAL(uint8_t, linked);
     size_t i, n = g->edges.n;
 
-    if (code != RP_OK)
-        return code;
+    RP_TRY(rp_vec_reserve(&linked, g->nodes.n, err));
     for (i = 0; i < g->nodes.n; i++)
         linked.at[i] = i == 0;
     for (i = 0; i < n; i++)
         linked.at[g->edges.at[i].to] = 1;
-    for (i = 0; code == RP_OK && i < g->nodes.n; i++)
+    for (i = 0; i < g->nodes.n; i++)
         if (!linked.at[i])
-            code = rp_sg_add_edge(g, ended_last(b, g->nodes.at[i].start_ns), (uint32_t)i,
-                                  RP_SG_AFTER, RP_SG_INFERRED, err);
-    rp_vec_release(&linked);
-    return code;
+            RP_TRY(rp_sg_add_edge(g, ended_last(b, g->nodes.at[i].start_ns), (uint32_t)i,
+                                  RP_SG_AFTER, RP_SG_INFERRED, err));
+    return RP_OK;
 }

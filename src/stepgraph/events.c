@@ -28,7 +28,6 @@ static enum rp_code map_calls(struct rp_sg_waits *w, struct rp_err *err)
 enum rp_code rp_sg_waits_init(struct rp_sg_waits *w, const struct rp_work *work, struct rp_err *err)
 {
     *w = (struct rp_sg_waits){.work = work};
-    rp_map_init(&w->call_of);
     RP_TRY(rp_arg_key_init(&w->stream, work->trace, "stream", err));
     RP_TRY(rp_arg_key_init(&w->on_stream, work->trace, "wait_on_stream", err));
     RP_TRY(rp_arg_key_init(&w->record, work->trace, "wait_on_cuda_event_record_corr_id", err));
@@ -46,11 +45,10 @@ void rp_sg_waits_release(struct rp_sg_waits *w)
 static uint32_t stream_of(const struct rp_work *work, const struct rp_arg_key *key, rp_event e)
 {
     int64_t number;
-    uint32_t i;
 
     if (!rp_arg_key_int(key, e, &number))
         return RP_NONE;
-    for (i = 0; i < work->streams.n; i++)
+    for (uint32_t i = 0; i < work->streams.n; i++)
         if (!work->streams.at[i].text && work->streams.at[i].number == number)
             return i;
     return RP_NONE;
@@ -73,11 +71,10 @@ struct rp_sg_wait rp_sg_wait_of(const struct rp_sg_waits *w, rp_event record)
 rp_event rp_sg_wait_record(const struct rp_trace *t, rp_event call)
 {
     rp_link link = t->ev.link[call];
-    uint32_t i;
 
     if (link == RP_NONE)
         return RP_NONE;
-    for (i = t->links.offset[link]; i < t->links.offset[link + 1]; i++)
+    for (uint32_t i = t->links.offset[link]; i < t->links.offset[link + 1]; i++)
         if (t->ev.kind[t->links.member[i]] == RP_KIND_SYNC)
             return t->links.member[i];
     return RP_NONE;
@@ -108,15 +105,14 @@ static enum rp_code link_wait(struct rp_sg_builder *b, const struct rp_sg_waits 
 {
     struct rp_sg_wait wait = rp_sg_wait_of(w, record);
     int64_t ns = b->t->ev.ts_ns[record];
-    uint32_t from, to;
 
     if (wait.stream == RP_NONE || wait.on_stream == RP_NONE || wait.stream == wait.on_stream)
         return RP_OK;
-    to = item_launched_from(b, wait.stream, ns);
+    uint32_t to = item_launched_from(b, wait.stream, ns);
     if (to == RP_SG_NO_ITEM)
         return RP_OK;
-    from = rp_sg_stream_item_before(b, wait.on_stream, b->work->items.at[to].begin_ns,
-                                    wait.record_ns < ns ? wait.record_ns : ns);
+    uint32_t from = rp_sg_stream_item_before(b, wait.on_stream, b->work->items.at[to].begin_ns,
+                                             wait.record_ns < ns ? wait.record_ns : ns);
     if (from == RP_SG_NO_ITEM)
         return RP_OK;
     return rp_sg_add_edge(b->g, rp_sg_item_end(b, from), b->item_node.at[to], RP_SG_EVENT, 0, err);
@@ -124,18 +120,17 @@ static enum rp_code link_wait(struct rp_sg_builder *b, const struct rp_sg_waits 
 
 static enum rp_code link_recorded(struct rp_sg_builder *b, bool *any, struct rp_err *err)
 {
-    struct rp_sg_waits w;
-    enum rp_code code = rp_sg_waits_init(&w, b->work, err);
+    RP_SCOPED(rp_sg_waits_release) struct rp_sg_waits w = {0};
     rp_event e;
 
-    for (e = 0; code == RP_OK && e < b->t->ev.n && w.on_stream.key != RP_NONE; e++)
+    RP_TRY(rp_sg_waits_init(&w, b->work, err));
+    for (e = 0; e < b->t->ev.n && w.on_stream.key != RP_NONE; e++)
         if (b->t->ev.kind[e] == RP_KIND_SYNC && b->t->ev.ts_ns[e] != RP_NO_TS &&
             !strcmp(rp_trace_str(b->t, b->t->ev.name[e]), "Stream Wait Event")) {
             *any = true;
-            code = link_wait(b, &w, e, err);
+            RP_TRY(link_wait(b, &w, e, err));
         }
-    rp_sg_waits_release(&w);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ from the order of calls */
@@ -151,9 +146,7 @@ struct call_state {
 
 static rp_str find_name(const struct rp_trace *t, const char *cuda, const char *hip)
 {
-    rp_str s;
-
-    for (s = 0; s < t->str.n; s++)
+    for (rp_str s = 0; s < t->str.n; s++)
         if (!strcmp(rp_trace_str(t, s), cuda) || !strcmp(rp_trace_str(t, s), hip))
             return s;
     return RP_NONE;
@@ -177,11 +170,10 @@ static enum rp_code walk_calls(struct call_state *c, uint32_t lane, const uint32
                                struct rp_err *err)
 {
     const struct rp_sg_thread *thread = &c->b->threads.at[lane];
-    size_t i;
 
     c->last = c->recorded = RP_SG_NO_ITEM;
     c->waits = false;
-    for (i = thread->first_span; i < thread->end_span; i++) {
+    for (size_t i = thread->first_span; i < thread->end_span; i++) {
         rp_event e = c->b->spans.at[i];
 
         if (c->b->t->ev.kind[e] != RP_KIND_RUNTIME)
@@ -199,22 +191,19 @@ static enum rp_code walk_calls(struct call_state *c, uint32_t lane, const uint32
 static enum rp_code link_inferred(struct rp_sg_builder *b, struct rp_err *err)
 {
     struct call_state c = {.b = b};
-    RP_VEC(uint32_t) first_item = {0}; /* by event: the item that it launched */
-    enum rp_code code = RP_OK;
-    size_t i;
+    RP_VEC_LOCAL(uint32_t, first_item); /* by event: the item that it launched */
 
     c.record = find_name(b->t, "cudaEventRecord", "hipEventRecord");
     c.wait = find_name(b->t, "cudaStreamWaitEvent", "hipStreamWaitEvent");
     if (c.record == RP_NONE || c.wait == RP_NONE)
         return RP_OK;
     RP_TRY(rp_vec_nones(&first_item, b->t->ev.n, err));
-    for (i = b->work->items.n; i-- > 0;)
+    for (size_t i = b->work->items.n; i-- > 0;)
         if (b->work->items.at[i].launch != RP_NONE)
             first_item.at[b->work->items.at[i].launch] = (uint32_t)i;
-    for (i = 0; code == RP_OK && i < b->threads.n; i++)
-        code = walk_calls(&c, (uint32_t)i, first_item.at, err);
-    rp_vec_release(&first_item);
-    return code;
+    for (size_t i = 0; i < b->threads.n; i++)
+        RP_TRY(walk_calls(&c, (uint32_t)i, first_item.at, err));
+    return RP_OK;
 }
 
 enum rp_code rp_sg_link_events(struct rp_sg_builder *b, struct rp_err *err)

@@ -17,13 +17,11 @@ static uint32_t lane_of(const struct rp_sg_builder *b, rp_event e)
 static enum rp_code link_ops(struct rp_sg_builder *b, rp_event forward, rp_event backward,
                              struct rp_err *err)
 {
-    uint32_t from, to;
-
     if (lane_of(b, forward) == RP_SG_NO_LANE || lane_of(b, backward) == RP_SG_NO_LANE ||
         b->t->ev.dur_ns[forward] < 0 || b->t->ev.ts_ns[backward] < rp_event_end_ns(b->t, forward))
         return RP_OK;
-    from = rp_sg_node_before(b->g, lane_of(b, forward), rp_event_end_ns(b->t, forward));
-    to = rp_sg_node_from(b->g, lane_of(b, backward), b->t->ev.ts_ns[backward]);
+    uint32_t from = rp_sg_node_before(b->g, lane_of(b, forward), rp_event_end_ns(b->t, forward));
+    uint32_t to = rp_sg_node_from(b->g, lane_of(b, backward), b->t->ev.ts_ns[backward]);
     if (from == RP_NONE || to == RP_NONE || from == to ||
         b->g->nodes.at[from].start_ns < b->t->ev.ts_ns[forward])
         return RP_OK;
@@ -36,13 +34,11 @@ static enum rp_code link_ops(struct rp_sg_builder *b, rp_event forward, rp_event
 static enum rp_code link_arrows(struct rp_sg_builder *b, bool *any, struct rp_err *err)
 {
     const struct rp_flows *f = &b->t->flows;
-    struct rp_map begun;
+    struct rp_map begun = {0};
     enum rp_code code = RP_OK;
-    uint32_t i, pass;
 
-    rp_map_init(&begun);
-    for (pass = 0; pass < 2; pass++)
-        for (i = 0; code == RP_OK && i < f->n; i++) {
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; code == RP_OK && i < f->n; i++) {
             const struct rp_origin *o = &b->t->origins[f->origin[i]];
             uint32_t from;
 
@@ -67,17 +63,14 @@ static enum rp_code link_numbers(struct rp_sg_builder *b, const struct rp_arg_ke
 {
     int64_t n, of;
     uint32_t first;
-    int pass;
-    size_t i;
 
-    for (pass = 0; pass < 2; pass++)
-        for (i = 0; i < b->spans.n; i++) {
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < b->spans.n; i++) {
             rp_event e = b->spans.at[i];
-            bool backward;
 
             if (b->t->ev.kind[e] != RP_KIND_CPU_OP || !rp_arg_key_int(number, e, &n) || n < 0)
                 continue;
-            backward = rp_arg_key_int(thread, e, &of) && of > 0;
+            bool backward = rp_arg_key_int(thread, e, &of) && of > 0;
             if (!pass && !backward)
                 RP_TRY(rp_map_intern(forward, (uint64_t)n, e, &first, err));
             else if (pass && backward && (first = rp_map_get(forward, (uint64_t)n)) != RP_MAP_NONE)
@@ -88,23 +81,17 @@ static enum rp_code link_numbers(struct rp_sg_builder *b, const struct rp_arg_ke
 
 enum rp_code rp_sg_link_forward(struct rp_sg_builder *b, struct rp_err *err)
 {
-    struct rp_arg_key number = {0}, thread = {0};
-    struct rp_map forward;
+    RP_SCOPED(rp_arg_key_release) struct rp_arg_key number = {0}, thread = {0};
+    RP_SCOPED(rp_map_release) struct rp_map forward = {0};
     bool any = false;
-    enum rp_code code;
 
     RP_TRY(rp_trace_require(b->t, RP_NEED_FLOWS, err));
     RP_TRY(link_arrows(b, &any, err));
     if (any)
         return RP_OK;
-    rp_map_init(&forward);
-    code = rp_arg_key_init(&number, b->t, "Sequence number", err);
-    if (code == RP_OK)
-        code = rp_arg_key_init(&thread, b->t, "Fwd thread id", err);
-    if (code == RP_OK && number.key != RP_NONE && thread.key != RP_NONE)
-        code = link_numbers(b, &number, &thread, &forward, err);
-    rp_arg_key_release(&number);
-    rp_arg_key_release(&thread);
-    rp_map_release(&forward);
-    return code;
+    RP_TRY(rp_arg_key_init(&number, b->t, "Sequence number", err));
+    RP_TRY(rp_arg_key_init(&thread, b->t, "Fwd thread id", err));
+    if (number.key != RP_NONE && thread.key != RP_NONE)
+        RP_TRY(link_numbers(b, &number, &thread, &forward, err));
+    return RP_OK;
 }

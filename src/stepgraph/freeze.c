@@ -28,9 +28,8 @@ static int64_t anchor_ns(const struct rp_stepgraph *g, const struct rp_sg_edge *
 static void count_up(uint32_t *offset, size_t n)
 {
     uint32_t sum = 0;
-    size_t i;
 
-    for (i = 0; i <= n; i++) {
+    for (size_t i = 0; i <= n; i++) {
         uint32_t here = offset[i];
 
         offset[i] = sum;
@@ -123,11 +122,9 @@ static int by_start(const void *pa, const void *pb, void *user)
 
 static enum rp_code list_late(struct order_ctx *s, struct rp_err *err)
 {
-    uint32_t i;
-
     s->opened = true;
     RP_TRY(rp_vec_reserve(&s->late, s->g->nodes.n, err));
-    for (i = 0; i < s->g->nodes.n; i++)
+    for (uint32_t i = 0; i < s->g->nodes.n; i++)
         if (s->missing.at[i] != UINT32_MAX)
             s->late.at[s->late.n++] = i;
     qsort_r(s->late.at, s->late.n, sizeof *s->late.at, by_start, s->g->nodes.at);
@@ -139,14 +136,13 @@ static enum rp_code list_late(struct order_ctx *s, struct rp_err *err)
 static enum rp_code open_circle(struct order_ctx *s, struct rp_err *err)
 {
     struct rp_stepgraph *g = s->g;
-    uint32_t i, node;
 
     if (!s->opened)
         RP_TRY(list_late(s, err));
     while (s->missing.at[s->late.at[s->next_late]] == UINT32_MAX)
         s->next_late++;
-    node = s->late.at[s->next_late];
-    for (i = g->in.at[node]; i < g->in.at[node + 1]; i++)
+    uint32_t node = s->late.at[s->next_late];
+    for (uint32_t i = g->in.at[node]; i < g->in.at[node + 1]; i++)
         if (s->missing.at[g->edges.at[i].from] != UINT32_MAX) {
             g->edges.at[i] = (struct rp_sg_edge){
                 .from = 0, .to = node, .kind = RP_SG_AFTER, .flags = RP_SG_INFERRED};
@@ -160,14 +156,13 @@ static enum rp_code find_order(struct order_ctx *s, struct rp_err *err)
 {
     struct rp_stepgraph *g = s->g;
     size_t done = 0;
-    uint32_t i;
 
     g->order.n = 0;
     RP_TRY(rp_vec_reserve(&g->order, g->nodes.n, err));
     RP_TRY(rp_vec_reserve(&s->missing, g->nodes.n, err));
-    for (i = 0; i < g->nodes.n; i++)
+    for (uint32_t i = 0; i < g->nodes.n; i++)
         s->missing.at[i] = g->in.at[i + 1] - g->in.at[i];
-    for (i = 0; i < g->nodes.n; i++)
+    for (uint32_t i = 0; i < g->nodes.n; i++)
         if (!s->missing.at[i])
             put_in_order(s, i);
     for (follow(s, &done); g->order.n < g->nodes.n; follow(s, &done))
@@ -180,9 +175,8 @@ static enum rp_code find_order(struct order_ctx *s, struct rp_err *err)
 static void bind(struct rp_stepgraph *g, uint32_t node)
 {
     struct rp_sg_edge *best = NULL;
-    uint32_t i;
 
-    for (i = g->in.at[node]; i < g->in.at[node + 1]; i++) {
+    for (uint32_t i = g->in.at[node]; i < g->in.at[node + 1]; i++) {
         struct rp_sg_edge *e = &g->edges.at[i];
         int64_t at = anchor_ns(g, e);
 
@@ -201,9 +195,8 @@ static enum rp_code usual_lag(const struct rp_stepgraph *g, uint8_t kind, int64_
 {
     RP_VEC(int64_t) lags = {0};
     enum rp_code code = RP_OK;
-    size_t i;
 
-    for (i = 0; code == RP_OK && i < g->edges.n; i++)
+    for (size_t i = 0; code == RP_OK && i < g->edges.n; i++)
         if (g->edges.at[i].kind == kind &&
             (g->edges.at[i].flags & (RP_SG_BINDING | RP_SG_FROM_START)) == RP_SG_BINDING)
             code = rp_vec_push(&lags, g->edges.at[i].lag_ns, err);
@@ -220,15 +213,13 @@ static enum rp_code usual_lag(const struct rp_stepgraph *g, uint8_t kind, int64_
 static enum rp_code set_lags(struct rp_stepgraph *g, struct rp_err *err)
 {
     int64_t usual[RP_SG_EDGE_KINDS] = {0};
-    uint32_t v;
-    size_t i;
 
-    for (v = 0; v < g->nodes.n; v++)
+    for (uint32_t v = 0; v < g->nodes.n; v++)
         bind(g, v);
     RP_TRY(usual_lag(g, RP_SG_LAUNCH, &usual[RP_SG_LAUNCH], err));
     RP_TRY(usual_lag(g, RP_SG_STREAM, &usual[RP_SG_STREAM], err));
     RP_TRY(usual_lag(g, RP_SG_IN_GRAPH, &usual[RP_SG_IN_GRAPH], err));
-    for (i = 0; i < g->edges.n; i++) {
+    for (size_t i = 0; i < g->edges.n; i++) {
         struct rp_sg_edge *e = &g->edges.at[i];
 
         /* A node that began inside another keeps its distance to the start of that one. */
@@ -241,13 +232,12 @@ static enum rp_code set_lags(struct rp_stepgraph *g, struct rp_err *err)
 enum rp_code rp_sg_freeze(struct rp_stepgraph *g, struct rp_err *err)
 {
     struct order_ctx s = {.g = g};
-    enum rp_code code;
 
     if (g->edges.n >= UINT32_MAX)
         return rp_err_set(err, RP_LIMIT, "the step graph has more than %u edges", UINT32_MAX);
     RP_TRY(index_in(g, err));
     RP_TRY(index_out(g, err));
-    code = find_order(&s, err);
+    enum rp_code code = find_order(&s, err);
     rp_vec_release(&s.missing);
     rp_vec_release(&s.late);
     return code == RP_OK ? set_lags(g, err) : code;

@@ -50,9 +50,8 @@ static enum rp_code build(struct rp_sg_builder *b, struct rp_err *err)
         rp_sg_find_threads, rp_sg_index_items,  rp_sg_cut_syncs,   rp_sg_cut_hand_offs,
         rp_sg_make_nodes,   rp_sg_link_threads, rp_sg_link_device, rp_sg_link_events,
         rp_sg_link_forward, rp_sg_link_rest};
-    size_t i;
 
-    for (i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         RP_TRY(parts[i](b, err));
     return rp_sg_freeze(b->g, err);
 }
@@ -61,11 +60,9 @@ enum rp_code rp_sg_init(struct rp_stepgraph *out, const struct rp_work *work,
                         const struct rp_collectives *collectives, struct rp_err *err)
 {
     struct rp_sg_builder b = {.t = work->trace, .work = work, .collectives = collectives, .g = out};
-    enum rp_code code;
 
     *out = (struct rp_stepgraph){.nranks = 1};
-    rp_map_init(&b.collective_of);
-    code = build(&b, err);
+    enum rp_code code = build(&b, err);
     rp_vec_release(&b.threads);
     rp_vec_release(&b.spans);
     rp_vec_release(&b.busy);

@@ -152,16 +152,15 @@ static int64_t given_ns(const struct hand_off_ctx *p, uint32_t other)
 static enum rp_code take_over(struct hand_off_ctx *p, uint32_t other, int64_t ns,
                               struct rp_err *err)
 {
-    int64_t given, change, at;
     bool inside;
+    int64_t change = last_change(p->b, p->lane, ns, &inside);
 
-    change = last_change(p->b, p->lane, ns, &inside);
     if (!inside) {
-        at = next_start(p->b, p->lane, ns);
+        int64_t at = next_start(p->b, p->lane, ns);
         /* a carrier handed over when it left; other threads may still be active until then */
         return add_hand_off(p, at, at, other, p->b->threads.at[other].carries ? ns : at, 0, err);
     }
-    given = given_ns(p, other);
+    int64_t given = given_ns(p, other);
     given = change > given ? change : given;
     return add_hand_off(p, given < ns ? given : ns, ns, other, ns, 0, err);
 }
@@ -203,9 +202,7 @@ static void put_in_front(struct hand_off_ctx *p, enum scope scope, uint32_t lane
 
 static void enter_state(struct hand_off_ctx *p, uint32_t lane, enum state state)
 {
-    int scope;
-
-    for (scope = 0; scope < SCOPES; scope++) {
+    for (int scope = 0; scope < SCOPES; scope++) {
         take_out(p, (enum scope)scope, lane, state == BUSY ? IDLE : BUSY);
         put_in_front(p, (enum scope)scope, lane, state);
     }
@@ -248,14 +245,13 @@ static int64_t stop_ns(const struct hand_off_ctx *p, uint32_t lane)
 /* This thread recorded nothing for a while, so another thread woke it. */
 static enum rp_code wake_up(struct hand_off_ctx *p, struct rp_err *err)
 {
-    uint32_t found;
     bool inside;
 
     last_change(p->b, p->lane, p->busy_ns, &inside);
     if (inside ||
         (p->idle_ns != INT64_MIN && rp_ns_between(p->idle_ns, p->busy_ns) < RP_SG_SOON_NS))
         return RP_OK;
-    found = last_to(p, PROCESS, BUSY);
+    uint32_t found = last_to(p, PROCESS, BUSY);
     if (found == RP_SG_NO_LANE)
         found = last_to(p, ALL, BUSY);
     if (found == RP_SG_NO_LANE && stop_ns(p, last_to(p, ALL, IDLE)) != INT64_MIN)
@@ -333,7 +329,6 @@ static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t
 {
     size_t at = p->cursor.at[lane];
     bool given = false;
-    struct leave stop;
 
     p->lane = lane;
     p->busy_ns = ns;
@@ -344,7 +339,7 @@ static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t
         RP_TRY(give_collective(p, &given, err));
     if (given)
         return RP_OK;
-    stop = last_stop(p);
+    struct leave stop = last_stop(p);
     if (stop.ns == INT64_MIN || is_leaving(p, stop.ns))
         return wake_up(p, err);
     if (sleeps_on(p, stop.lane, stop.ns))
@@ -387,12 +382,9 @@ RP_ORDER(by_leave, struct leave, RP_UP(ns), RP_UP(lane))
 /* Lists the ends of all collectives that carriers of a process carried. */
 static enum rp_code list_leaves(struct hand_off_ctx *p, uint32_t process, struct rp_err *err)
 {
-    uint32_t lane;
-    size_t i;
-
     p->leaves.n = 0;
-    for (lane = 0; lane < p->b->threads.n; lane++)
-        for (i = p->first_carried.at[lane];
+    for (uint32_t lane = 0; lane < p->b->threads.n; lane++)
+        for (size_t i = p->first_carried.at[lane];
              process_of(p, lane) == process && i < p->first_carried.at[lane + 1]; i++)
             RP_TRY(rp_vec_push(&p->leaves, ((struct leave){p->carried.at[i].end_ns, lane}), err));
     if (p->leaves.n)
@@ -427,11 +419,10 @@ static int64_t busy_until(const struct hand_off_ctx *p, uint32_t lane, int64_t n
 static enum rp_code cut_wait(struct hand_off_ctx *p, rp_event wait, struct rp_err *err)
 {
     int64_t begin = p->b->t->ev.ts_ns[wait], end = rp_event_end_ns(p->b->t, wait);
-    const struct leave *left;
     size_t low;
 
     RP_LOWER_BOUND(low, p->leaves.n, p->leaves.at[low].ns <= rp_ns_sum(end, LEAVES_NS));
-    left = low ? &p->leaves.at[low - 1] : NULL;
+    const struct leave *left = low ? &p->leaves.at[low - 1] : NULL;
     if (!left || left->ns <= begin || !is_inside_busy(p, begin, end))
         return RP_OK;
     return add_hand_off(p, begin, end, left->lane, busy_until(p, left->lane, end), 0, err);
@@ -443,12 +434,11 @@ static enum rp_code cut_waits(struct hand_off_ctx *p, struct rp_err *err)
 {
     const struct rp_trace *t = p->b->t;
     uint32_t process = RP_NONE;
-    rp_event e;
 
     for (p->lane = 0; p->lane < p->b->threads.n; p->lane++) {
         rp_track track = p->b->threads.at[p->lane].track;
 
-        for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
+        for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++) {
             if (t->ev.kind[e] != RP_KIND_WAIT || t->ev.dur_ns[e] <= 0 ||
                 !rp_torch_means(rp_trace_str(t, t->ev.name[e]), RP_TORCH_WAITS))
                 continue;
@@ -467,12 +457,10 @@ static enum rp_code cut_waits(struct hand_off_ctx *p, struct rp_err *err)
 static enum rp_code list_changes(struct hand_off_ctx *p, struct rp_err *err)
 {
     const struct rp_sg_builder *b = p->b;
-    uint32_t lane;
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&p->changes, 2 * b->busy.n, err));
-    for (lane = 0; lane < b->threads.n; lane++)
-        for (i = b->threads.at[lane].first_busy; i < b->threads.at[lane].end_busy; i++) {
+    for (uint32_t lane = 0; lane < b->threads.n; lane++)
+        for (size_t i = b->threads.at[lane].first_busy; i < b->threads.at[lane].end_busy; i++) {
             const struct rp_interval *busy = &b->busy.at[i];
 
             p->changes.at[p->changes.n++] = (struct change){busy->begin_ns, lane, 1};
@@ -487,14 +475,13 @@ static enum rp_code list_carried(struct hand_off_ctx *p, struct rp_err *err)
 {
     const struct rp_sg_builder *b = p->b;
     uint32_t lane;
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&p->first_carried, b->threads.n + 1, err));
     for (lane = 0; lane < b->threads.n; lane++) {
         const struct rp_sg_thread *thread = &b->threads.at[lane];
 
         p->first_carried.at[lane] = p->carried.n;
-        for (i = thread->first_span; thread->carries && i < thread->end_span; i++) {
+        for (size_t i = thread->first_span; thread->carries && i < thread->end_span; i++) {
             rp_event e = b->spans.at[i];
             struct rp_interval x = {b->t->ev.ts_ns[e], rp_event_end_ns(b->t, e)};
 
@@ -509,7 +496,6 @@ static enum rp_code list_carried(struct hand_off_ctx *p, struct rp_err *err)
 static enum rp_code prepare(struct hand_off_ctx *p, struct rp_err *err)
 {
     size_t i, n = p->b->threads.n, fronts = STATES * ((size_t)p->b->t->nprocesses + 1);
-    int scope;
 
     RP_TRY(list_changes(p, err));
     RP_TRY(list_carried(p, err));
@@ -519,7 +505,7 @@ static enum rp_code prepare(struct hand_off_ctx *p, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&p->left, (size_t)p->b->t->nprocesses + 1, err));
     for (i = 0; i <= p->b->t->nprocesses; i++)
         p->left.at[i] = (struct leave){INT64_MIN, RP_SG_NO_LANE};
-    for (scope = 0; scope < SCOPES; scope++) {
+    for (int scope = 0; scope < SCOPES; scope++) {
         RP_TRY(rp_vec_nones(&p->links[scope], n, err));
         RP_TRY(rp_vec_nones(&p->front[scope], fronts, err));
     }
@@ -529,12 +515,10 @@ static enum rp_code prepare(struct hand_off_ctx *p, struct rp_err *err)
 enum rp_code rp_sg_cut_hand_offs(struct rp_sg_builder *b, struct rp_err *err)
 {
     struct hand_off_ctx p = {.b = b};
-    enum rp_code code;
-    int scope;
 
     if (b->threads.n < 2)
         return RP_OK;
-    code = prepare(&p, err);
+    enum rp_code code = prepare(&p, err);
     if (code == RP_OK)
         code = walk_changes(&p, err);
     if (code == RP_OK)
@@ -545,7 +529,7 @@ enum rp_code rp_sg_cut_hand_offs(struct rp_sg_builder *b, struct rp_err *err)
     rp_vec_release(&p.leaves);
     rp_vec_release(&p.carried);
     rp_vec_release(&p.first_carried);
-    for (scope = 0; scope < SCOPES; scope++) {
+    for (int scope = 0; scope < SCOPES; scope++) {
         rp_vec_release(&p.links[scope]);
         rp_vec_release(&p.front[scope]);
     }

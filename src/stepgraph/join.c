@@ -13,7 +13,6 @@
 #include "base/strtab.h"
 #include "stepgraph/build.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct join_ctx {
@@ -31,9 +30,8 @@ static enum rp_code add_names(struct join_ctx *j, const struct rp_stepgraph *g, 
                               struct rp_err *err)
 {
     uint32_t id;
-    size_t i;
 
-    for (i = 0; i < g->names.n; i++) {
+    for (size_t i = 0; i < g->names.n; i++) {
         RP_TRY(rp_strtab_intern(&j->names, g->names.at[i], strlen(g->names.at[i]), &id, err));
         while (j->out->names.n <= id)
             RP_TRY(rp_vec_push(&j->out->names, g->names.at[i], err));
@@ -45,9 +43,8 @@ static enum rp_code add_names(struct join_ctx *j, const struct rp_stepgraph *g, 
 static enum rp_code add_lanes(struct join_ctx *j, uint32_t r, uint32_t base, struct rp_err *err)
 {
     const struct rp_stepgraph *g = j->ranks[r].graph;
-    size_t i;
 
-    for (i = 0; i < g->lanes.n; i++) {
+    for (size_t i = 0; i < g->lanes.n; i++) {
         struct rp_sg_lane lane = g->lanes.at[i];
 
         lane.rank = r;
@@ -64,13 +61,12 @@ static enum rp_code add_nodes(struct join_ctx *j, uint32_t r, const uint32_t *na
 {
     const struct rp_stepgraph *g = j->ranks[r].graph;
     uint32_t lanes = (uint32_t)j->out->lanes.n;
-    size_t i;
 
     if (j->out->nodes.n + g->nodes.n >= UINT32_MAX / 2)
         return rp_err_set(err, RP_LIMIT, "the run has more than %u nodes: use --rank",
                           UINT32_MAX / 2);
     RP_TRY(rp_vec_reserve(&j->out->nodes, g->nodes.n, err));
-    for (i = 0; i < g->nodes.n; i++) {
+    for (size_t i = 0; i < g->nodes.n; i++) {
         struct rp_sg_node node = g->nodes.at[i];
 
         node.start_ns = rp_sg_common_time(j->join, r, node.start_ns);
@@ -88,7 +84,6 @@ static enum rp_code add_rank(struct join_ctx *j, uint32_t r, struct rp_err *err)
     uint32_t base = (uint32_t)j->out->nodes.n, *name_of;
     int64_t begin = rp_sg_common_time(j->join, r, g->begin_ns);
     int64_t end = rp_sg_common_time(j->join, r, g->end_ns);
-    size_t i;
 
     name_of = RP_ARENA_NEW(j->arena, uint32_t, g->names.n + 1);
     if (!name_of)
@@ -101,7 +96,7 @@ static enum rp_code add_rank(struct join_ctx *j, uint32_t r, struct rp_err *err)
     RP_TRY(add_nodes(j, r, name_of, err));
     RP_TRY(add_lanes(j, r, base, err));
     RP_TRY(rp_vec_reserve(&j->out->edges, g->edges.n, err));
-    for (i = 0; i < g->edges.n; i++) {
+    for (size_t i = 0; i < g->edges.n; i++) {
         struct rp_sg_edge e = g->edges.at[i];
 
         e.from += base;
@@ -146,11 +141,10 @@ static enum rp_code hold(struct join_ctx *j, const struct rp_rendezvous *m, uint
 {
     uint32_t arrival = arrival_of(j, m, i), r = m->rank[i];
     int64_t at = j->out->nodes.at[meet].start_ns;
-    struct rp_sg_node *node;
 
     if (arrival == RP_NONE || j->out->nodes.at[arrival].start_ns > at)
         return RP_OK;
-    node = &j->out->nodes.at[arrival + 1];
+    struct rp_sg_node *node = &j->out->nodes.at[arrival + 1];
     RP_TRY(rp_sg_add_edge(j->out, arrival, meet, RP_SG_MEMBER, 0, err));
     if (rp_sg_end_ns(node) < at)
         return RP_OK;
@@ -182,9 +176,7 @@ static enum rp_code add_meeting(struct join_ctx *j, const struct rp_rendezvous *
 /* Nodes that began inside a collective which now begins later begin after its arrival. */
 static void move_starts(struct rp_stepgraph *g)
 {
-    size_t i;
-
-    for (i = 0; i < g->edges.n; i++) {
+    for (size_t i = 0; i < g->edges.n; i++) {
         struct rp_sg_edge *e = &g->edges.at[i];
 
         if ((e->flags & RP_SG_FROM_START) &&
@@ -198,19 +190,18 @@ static void move_starts(struct rp_stepgraph *g)
 static enum rp_code alloc_join(struct join_ctx *j, struct rp_err *err)
 {
     struct rp_sg_join *join = j->join;
-    size_t r, i;
 
     join->first_node = RP_ARENA_NEW(j->arena, uint32_t, j->n + 1);
     join->last_arrival = RP_ARENA_NEW(j->arena, struct rp_sg_last_arrival *, j->n + 1);
     if (!join->first_node || !join->last_arrival)
         return rp_err_nomem(err, "joining ranks");
-    for (r = 0; r < j->n; r++) {
+    for (size_t r = 0; r < j->n; r++) {
         size_t n = j->ranks[r].collectives->list.n;
 
         join->last_arrival[r] = RP_ARENA_NEW(j->arena, struct rp_sg_last_arrival, n + 1);
         if (!join->last_arrival[r])
             return rp_err_nomem(err, "joining ranks");
-        for (i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++)
             join->last_arrival[r][i] = (struct rp_sg_last_arrival){RP_NO_TS, RP_NONE};
     }
     return RP_OK;
@@ -221,19 +212,17 @@ static enum rp_code join_all(struct join_ctx *j, struct rp_err *err)
     struct rp_sg_node origin = {
         .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_ORIGIN};
     struct rp_rendezvous_list *m = &j->join->rendezvous;
-    uint32_t r;
-    size_t k;
 
     j->join->aligned = m->clocks_differ;
     *j->out =
         (struct rp_stepgraph){.begin_ns = INT64_MAX, .end_ns = INT64_MIN, .nranks = (uint32_t)j->n};
     RP_TRY(rp_vec_push(&j->out->nodes, origin, err));
-    for (r = 0; r < j->n; r++)
+    for (uint32_t r = 0; r < j->n; r++)
         RP_TRY(add_rank(j, r, err));
     j->out->nodes.at[0].start_ns = j->out->begin_ns;
-    for (r = 0; r < j->n; r++)
+    for (uint32_t r = 0; r < j->n; r++)
         RP_TRY(rp_sg_add_edge(j->out, 0, j->join->first_node[r], RP_SG_AFTER, 0, err));
-    for (k = 0; k < m->n; k++)
+    for (size_t k = 0; k < m->n; k++)
         RP_TRY(add_meeting(j, &m->at[k], err));
     move_starts(j->out);
     return rp_sg_freeze(j->out, err);
@@ -244,20 +233,18 @@ enum rp_code rp_sg_join(struct rp_stepgraph *out, const struct rp_sg_member *ran
 {
     struct join_ctx j = {.out = out, .ranks = ranks, .n = n, .arena = arena, .join = join};
     const struct rp_collectives **lists = RP_ARENA_NEW(arena, const struct rp_collectives *, n + 1);
-    enum rp_code code;
-    size_t r;
 
     *out = (struct rp_stepgraph){0};
     *join = (struct rp_sg_join){0};
     if (!lists)
         return rp_err_nomem(err, "joining ranks");
-    for (r = 0; r < n; r++)
+    for (size_t r = 0; r < n; r++)
         lists[r] = ranks[r].collectives;
     RP_TRY(rp_rendezvous_find(lists, n, arena, &join->rendezvous, err));
     RP_TRY(alloc_join(&j, err));
     if (!join->rendezvous.n)
         return RP_OK;
-    code = rp_strtab_init(&j.names, err);
+    enum rp_code code = rp_strtab_init(&j.names, err);
     if (code == RP_OK)
         code = join_all(&j, err);
     rp_strtab_release(&j.names);

@@ -68,11 +68,10 @@ static enum rp_code push_arrival(struct rp_sg_builder *b, struct rp_sg_node *nod
 static void note_collective(struct rp_sg_builder *b, const struct rp_sg_node *node)
 {
     uint32_t at = rp_map_get(&b->collective_of, node->event);
-    uint32_t *best;
 
     if (at == RP_MAP_NONE)
         return;
-    best = &b->g->arrivals.at[at];
+    uint32_t *best = &b->g->arrivals.at[at];
     if (*best == RP_NONE || b->g->nodes.at[*best].dur_ns < node->dur_ns)
         *best = (uint32_t)b->g->nodes.n;
 }
@@ -178,11 +177,10 @@ static enum rp_code advance_to(struct nodes_ctx *s, int64_t ns, struct rp_err *e
 static enum rp_code slice_thread(struct nodes_ctx *s, struct rp_err *err)
 {
     const struct rp_sg_thread *thread = &s->b->threads.at[s->lane];
-    size_t i;
 
     s->now_ns = INT64_MIN;
     s->open.n = 0;
-    for (i = thread->first_span; i < thread->end_span; i++) {
+    for (size_t i = thread->first_span; i < thread->end_span; i++) {
         rp_event e = s->b->spans.at[i];
 
         RP_TRY(advance_to(s, s->b->t->ev.ts_ns[e], err));

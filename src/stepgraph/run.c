@@ -7,9 +7,7 @@
 
 uint32_t rp_sg_binding(const struct rp_stepgraph *g, uint32_t node)
 {
-    uint32_t i;
-
-    for (i = g->in.at[node]; i < g->in.at[node + 1]; i++)
+    for (uint32_t i = g->in.at[node]; i < g->in.at[node + 1]; i++)
         if (g->edges.at[i].flags & RP_SG_BINDING)
             return i;
     return RP_NONE;
@@ -18,9 +16,8 @@ uint32_t rp_sg_binding(const struct rp_stepgraph *g, uint32_t node)
 int64_t rp_sg_run(const struct rp_stepgraph *g, const int64_t *dur_ns, int64_t *start_ns)
 {
     int64_t last = INT64_MIN;
-    size_t k;
 
-    for (k = 0; k < g->order.n; k++) {
+    for (size_t k = 0; k < g->order.n; k++) {
         uint32_t i, v = g->order.at[k];
         int64_t start = INT64_MIN, end;
 
@@ -42,9 +39,7 @@ int64_t rp_sg_run(const struct rp_stepgraph *g, const int64_t *dur_ns, int64_t *
 
 void rp_sg_slack(const struct rp_stepgraph *g, int64_t end_ns, int64_t *slack_ns)
 {
-    size_t k;
-
-    for (k = g->order.n; k-- > 0;) {
+    for (size_t k = g->order.n; k-- > 0;) {
         uint32_t i, v = g->order.at[k];
         const struct rp_sg_node *n = &g->nodes.at[v];
         int64_t slack = rp_ns_between(rp_sg_end_ns(n), end_ns);

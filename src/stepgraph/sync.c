@@ -136,9 +136,7 @@ static enum rp_code wait_for_stream(struct sync_ctx *s, uint32_t lane, rp_event 
 static enum rp_code wait_for_all(struct sync_ctx *s, uint32_t lane, rp_event call,
                                  struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < s->b->work->streams.n; i++)
+    for (uint32_t i = 0; i < s->b->work->streams.n; i++)
         RP_TRY(wait_for_stream(s, lane, call, i, INT64_MAX, err));
     return RP_OK;
 }
@@ -159,11 +157,10 @@ static enum rp_code wait_for_some(struct sync_ctx *s, uint32_t lane, rp_event ca
 {
     rp_event record = rp_sg_wait_record(s->b->t, call);
     struct rp_sg_wait wait = {RP_NONE, RP_NONE, INT64_MAX};
-    uint32_t stream;
 
     if (record != RP_NONE)
         wait = rp_sg_wait_of(&s->waits, record);
-    stream = wait.on_stream == RP_NONE ? wait.stream : wait.on_stream;
+    uint32_t stream = wait.on_stream == RP_NONE ? wait.stream : wait.on_stream;
     return stream == RP_NONE ? wait_for_last(s, lane, call, err)
                              : wait_for_stream(s, lane, call, stream, wait.record_ns, err);
 }
@@ -217,12 +214,11 @@ static enum rp_code wait_for_result(struct sync_ctx *s, uint32_t lane, rp_event 
                           .other = RP_SG_NO_LANE,
                           .kind = RP_SG_SYNC,
                           .flags = RP_SG_INFERRED};
-    size_t next;
 
     if (item == RP_SG_NO_ITEM || b->work->items.at[item].end_ns <= c.from_ns)
         return RP_OK;
     c.at_ns = b->work->items.at[item].end_ns;
-    next = busy_after(b, lane, c.at_ns);
+    size_t next = busy_after(b, lane, c.at_ns);
     if (next < b->threads.at[lane].end_busy && b->busy.at[next].begin_ns < c.at_ns)
         return RP_OK;
     if (next > b->threads.at[lane].first_busy && b->busy.at[next - 1].end_ns > c.from_ns)
@@ -319,11 +315,10 @@ static enum rp_code find_silent(struct rp_sg_builder *b, uint32_t lane, struct r
     const struct rp_sg_thread *thread = &b->threads.at[lane];
     struct last_item last = {0, RP_SG_NO_ITEM};
     uint32_t item;
-    size_t i;
 
     if (!waits_silently(b, thread))
         return RP_OK;
-    for (i = thread->first_busy + 1; i < thread->end_busy; i++) {
+    for (size_t i = thread->first_busy + 1; i < thread->end_busy; i++) {
         is_quiet(b, i, &last, &item);
         if (item != RP_SG_NO_ITEM)
             RP_TRY(cut_quiet(b, lane, i, item, err));
@@ -464,10 +459,9 @@ static enum rp_code find_results(struct rp_sg_builder *b, struct rp_err *err)
 static enum rp_code note_launches(struct sync_ctx *s, struct rp_err *err)
 {
     const struct rp_work *work = s->b->work;
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&s->launched_ns, work->items.n + 1, err));
-    for (i = 0; i < work->items.n; i++) {
+    for (size_t i = 0; i < work->items.n; i++) {
         rp_event launch = work->items.at[i].launch;
 
         s->launched_ns.at[s->launched_ns.n++] =
@@ -480,16 +474,14 @@ static enum rp_code note_launches(struct sync_ctx *s, struct rp_err *err)
 static enum rp_code find_syncs(struct sync_ctx *s, struct rp_err *err)
 {
     struct rp_sg_builder *b = s->b;
-    uint32_t lane;
-    size_t i;
 
     RP_TRY(rp_sg_waits_init(&s->waits, b->work, err));
     RP_TRY(rp_vec_zeros(&s->wait_of, b->t->str.n, err));
     RP_TRY(note_launches(s, err));
-    for (lane = 0; lane < b->threads.n; lane++)
-        for (i = b->threads.at[lane].first_span; i < b->threads.at[lane].end_span; i++)
+    for (uint32_t lane = 0; lane < b->threads.n; lane++)
+        for (size_t i = b->threads.at[lane].first_span; i < b->threads.at[lane].end_span; i++)
             RP_TRY(look_at(s, lane, b->spans.at[i], err));
-    for (lane = 0; lane < b->threads.n; lane++)
+    for (uint32_t lane = 0; lane < b->threads.n; lane++)
         RP_TRY(find_silent(b, lane, err));
     return find_results(b, err);
 }
@@ -497,11 +489,10 @@ static enum rp_code find_syncs(struct sync_ctx *s, struct rp_err *err)
 enum rp_code rp_sg_cut_syncs(struct rp_sg_builder *b, struct rp_err *err)
 {
     struct sync_ctx s = {.b = b};
-    enum rp_code code;
 
     if (!b->work->items.n)
         return RP_OK;
-    code = find_syncs(&s, err);
+    enum rp_code code = find_syncs(&s, err);
     rp_sg_waits_release(&s.waits);
     rp_vec_release(&s.wait_of);
     rp_vec_release(&s.launched_ns);

@@ -69,10 +69,8 @@ static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct r
     bool calls = rp_trace_has_calls_only(t);
     struct rp_sg_thread thread = {
         .track = track, .first_span = b->spans.n, .first_busy = b->busy.n};
-    rp_event e;
-    size_t i;
 
-    for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
+    for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++) {
         bool in_ranges = ranges && is_range_work(t, e, calls);
 
         if ((!is_host(t->ev.kind[e]) && !in_ranges) || t->ev.ts_ns[e] == RP_NO_TS ||
@@ -90,7 +88,7 @@ static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct r
     }
     thread.end_span = b->spans.n;
     thread.end_busy = b->busy.n;
-    for (i = thread.first_busy; i < thread.end_busy; i++)
+    for (size_t i = thread.first_busy; i < thread.end_busy; i++)
         rp_ns_add(&thread.others_ns, rp_ns_between(b->busy.at[i].begin_ns, b->busy.at[i].end_ns));
     thread.others_ns = rp_ns_between(thread.collectives_ns, thread.others_ns);
     if (thread.end_busy == thread.first_busy) {
@@ -106,16 +104,15 @@ static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct r
 static enum rp_code find_carriers(struct rp_sg_builder *b, struct rp_err *err)
 {
     int64_t *most = calloc((size_t)b->t->nprocesses + 1, sizeof *most);
-    size_t i;
 
     if (!most)
         return rp_err_nomem(err, "building the step graph");
-    for (i = 0; i < b->threads.n; i++) {
+    for (size_t i = 0; i < b->threads.n; i++) {
         int64_t *x = &most[b->t->tracks[b->threads.at[i].track].process];
 
         *x = b->threads.at[i].others_ns > *x ? b->threads.at[i].others_ns : *x;
     }
-    for (i = 0; i < b->threads.n; i++) {
+    for (size_t i = 0; i < b->threads.n; i++) {
         struct rp_sg_thread *x = &b->threads.at[i];
 
         x->carries = x->collectives_ns > x->others_ns &&
@@ -127,19 +124,16 @@ static enum rp_code find_carriers(struct rp_sg_builder *b, struct rp_err *err)
 
 enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err)
 {
-    rp_track track;
-    size_t i;
-
     b->g->begin_ns = INT64_MAX;
     b->g->end_ns = INT64_MIN;
     RP_TRY(rp_vec_reserve(&b->thread_of_track, (size_t)b->t->ntracks + 1, err));
-    for (track = 0; track < b->t->ntracks; track++) {
+    for (rp_track track = 0; track < b->t->ntracks; track++) {
         b->thread_of_track.at[track] = RP_SG_NO_LANE;
         RP_TRY(add_thread(b, track, err));
     }
     if (!rp_trace_has_calls_only(b->t))
         RP_TRY(find_carriers(b, err));
-    for (i = 0; i < b->work->items.n; i++)
+    for (size_t i = 0; i < b->work->items.n; i++)
         widen(b->g, b->work->items.at[i].begin_ns, b->work->items.at[i].end_ns);
     if (b->g->begin_ns > b->g->end_ns)
         b->g->begin_ns = b->g->end_ns = 0;

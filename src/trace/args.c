@@ -63,11 +63,9 @@ int rp_args_find(const struct rp_args *args, uint16_t shape, uint32_t row, uint3
 
 uint32_t rp_args_column(const struct rp_args *args, uint16_t shape, uint32_t key)
 {
-    const struct rp_shape *s;
-
     if (shape >= args->nshapes)
         return UINT32_MAX;
-    s = &args->shape[shape];
+    const struct rp_shape *s = &args->shape[shape];
     for (uint32_t i = 0; i < s->nkeys; i++)
         if (args->key_name[s->first_key + i] == key)
             return s->first_key + i;

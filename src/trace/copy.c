@@ -107,11 +107,10 @@ enum rp_code rp_trace_copy(const struct rp_trace *t, const struct rp_copy *how,
                                .text = how->text,
                                .text_user = how->text_user};
     struct rp_builder *b;
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_builder_new(limits, &b, err));
-    code = rp_builder_append(b, t, &append, err);
+    enum rp_code code = rp_builder_append(b, t, &append, err);
     if (code == RP_OK)
         code = copy_rest(b, t, how, err);
     if (code == RP_OK)
@@ -171,7 +170,6 @@ const char *rp_cut_describe(const struct rp_trace *t, const struct rp_cut_record
                             struct rp_arena *arena, struct rp_err *err)
 {
     struct rp_emit to;
-    const char *out;
 
     if (rp_emit_open_memory(&to, err) != RP_OK)
         return NULL;
@@ -187,7 +185,7 @@ const char *rp_cut_describe(const struct rp_trace *t, const struct rp_cut_record
         put_step(&to, t, i, r);
     }
     rp_emit_text(&to, "]}");
-    out = rp_arena_copy(arena, to.buffer, rp_emit_length(&to));
+    const char *out = rp_arena_copy(arena, to.buffer, rp_emit_length(&to));
     if (rp_emit_close(&to, err) != RP_OK)
         return NULL;
     if (!out)
@@ -200,11 +198,10 @@ int64_t rp_cut_previous_end(const struct rp_trace *t)
     static const char start[] = "{\"previous_end_ns\":";
     const char *record = rp_trace_meta(t, RP_CUT_KEY);
     char *end;
-    long long ns;
 
     if (!record || strncmp(record, start, sizeof start - 1) != 0)
         return RP_NO_TS;
-    ns = strtoll(record + sizeof start - 1, &end, 10);
+    long long ns = strtoll(record + sizeof start - 1, &end, 10);
     return *end == ',' && ns >= 0 && ns < INT64_MAX / 4 ? since(-ns, t->totals.span_begin_ns)
                                                         : RP_NO_TS;
 }

@@ -63,12 +63,11 @@ enum rp_code rp_digest_new(const struct rp_trace *trace, const char *name, struc
                            struct rp_err *err)
 {
     struct rp_digest *d = calloc(1, sizeof *d);
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_err_need(d, err, "making a digest"));
     rp_arena_init(&d->arena);
-    code = fill_digest(d, trace, name, err);
+    enum rp_code code = fill_digest(d, trace, name, err);
     if (code != RP_OK) {
         rp_digest_free(d);
         return code;

@@ -28,7 +28,6 @@ enum rp_code rp_graft_init(struct rp_graft *g, const struct rp_trace *base, stru
     uint32_t i, known;
 
     *g = (struct rp_graft){.base = base};
-    rp_map_init(&g->texts);
     RP_TRY(rp_trace_require(base, RP_NEED_ALL, err));
     RP_TRY(rp_vec_reserve(&g->captured, (size_t)base->ev.n + 1, err));
     for (i = 0; i < base->ev.n; i++)
@@ -107,12 +106,10 @@ enum rp_code rp_graft_span(struct rp_graft *g, uint32_t source, rp_event e, rp_e
 /* The id of a text of a source in the new trace. */
 static rp_str name_in_new(struct rp_graft *g, struct rp_graft_source *s, rp_str name)
 {
-    uint32_t known;
-
     if (!name || s->trace == g->base)
         return name;
     if (!s->name[name]) {
-        known = rp_map_get(&g->texts, hash_of(s->trace, name));
+        uint32_t known = rp_map_get(&g->texts, hash_of(s->trace, name));
         s->name[name] = known != RP_MAP_NONE && same_text(g->base, known, s->trace, name)
                             ? known
                             : s->strings + name;
@@ -235,36 +232,35 @@ static void append_args(struct rp_graft *g, struct rp_graft_source *s, struct rp
                         const struct joined_args *a)
 {
     const struct rp_args *from = &s->trace->args;
-    uint32_t i, k, b;
 
-    for (i = 0; i < from->nshapes; i++) {
+    for (uint32_t i = 0; i < from->nshapes; i++) {
         a->shape[all->nshapes + i] = from->shape[i];
         a->shape[all->nshapes + i].first_key += all->nkeys;
     }
-    for (i = 0; i < from->nblocks; i++)
+    for (uint32_t i = 0; i < from->nblocks; i++)
         a->block[all->nblocks + i] =
             (struct rp_arg_block){from->block[i].base, from->block[i].place + (all->ndata << 8)};
-    for (i = 0; i < from->nshapes; i++)
-        for (k = from->shape[i].first_key; k < from->shape[i].first_key + from->shape[i].nkeys;
-             k++) {
+    for (uint32_t i = 0; i < from->nshapes; i++)
+        for (uint32_t k = from->shape[i].first_key;
+             k < from->shape[i].first_key + from->shape[i].nkeys; k++) {
             uint32_t blocks = (from->shape[i].nrows + RP_ARG_BLOCK - 1) / RP_ARG_BLOCK;
 
             a->key_name[all->nkeys + k] = name_in_new(g, s, from->key_name[k]);
             a->key_type[all->nkeys + k] = from->key_type[k];
             a->key_block[all->nkeys + k] = from->key_block[k] + all->nblocks;
-            for (b = 0; is_text(from->key_type[k]) && b < blocks; b++)
+            for (uint32_t b = 0; is_text(from->key_type[k]) && b < blocks; b++)
                 a->block[all->nblocks + from->key_block[k] + b].base += s->strings;
         }
     if (from->ndata)
         memcpy(a->data + all->ndata, from->data, from->ndata);
-    for (i = 0; i < from->nspilled; i++) {
+    for (uint32_t i = 0; i < from->nspilled; i++) {
         struct rp_spilled *one = &a->spill[all->nspilled + i];
 
         *one = from->spill[i];
         one->key = name_in_new(g, s, one->key);
         one->value += is_text(one->type) ? s->strings : 0;
     }
-    for (i = 0; i < from->nspilled_rows; i++)
+    for (uint32_t i = 0; i < from->nspilled_rows; i++)
         a->spill_offset[all->nspilled_rows + i + 1] = all->nspilled + from->spill_offset[i + 1];
     all->nshapes += from->nshapes;
     all->nkeys += from->nkeys;
@@ -399,7 +395,6 @@ static enum rp_code fill_trace(struct rp_graft *g, struct rp_trace *to, struct r
 enum rp_code rp_graft_finish(struct rp_graft *g, struct rp_trace **out, struct rp_err *err)
 {
     struct rp_trace *to, made;
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_trace_new(&to, err));
@@ -407,7 +402,7 @@ enum rp_code rp_graft_finish(struct rp_graft *g, struct rp_trace **out, struct r
     *to = *g->base;
     to->arena = made.arena;
     to->store = made.store;
-    code = fill_trace(g, to, err);
+    enum rp_code code = fill_trace(g, to, err);
     if (code != RP_OK) {
         rp_trace_free(to);
         return code;

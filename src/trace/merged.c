@@ -8,7 +8,6 @@
 #include "io/json_strict.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
 #define MOST_RANKS 65536 /* records that are read */
 
@@ -431,11 +430,10 @@ enum rp_code rp_merged_split(const struct rp_trace *trace, const struct rp_merge
                              struct rp_err *err)
 {
     struct rp_builder *b;
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_builder_new(limits, &b, err));
-    code = fill_builder(b, trace, rank, err);
+    enum rp_code code = fill_builder(b, trace, rank, err);
     if (code == RP_OK)
         return rp_builder_finish(b, out, err);
     rp_builder_free(b);

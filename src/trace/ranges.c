@@ -8,7 +8,6 @@
 #include "trace/names.h"
 #include "trace/trace_store.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -173,19 +172,17 @@ static enum rp_code check_times(const struct rp_trace *t, struct rp_err *err)
 
 enum rp_code rp_ranges_events(const struct rp_trace *t, struct rp_err *err)
 {
-    uint32_t i, e;
-
     RP_TRY(check_times(t, err));
     RP_TRY(check_ids(t, t->ev.name, t->ev.n, t->str.n, false, "name", err));
     RP_TRY(check_ids(t, t->ev.link, t->ev.n, t->links.n, true, "link", err));
     RP_TRY(check_bytes(t, t->ev.kind, t->ev.n, RP_KIND_COUNT, "kind", err));
     RP_TRY(check_shape_ids(t, t->ev.shape, t->ev.n, "event", err));
     RP_TRY(check_origin_ids(t, err));
-    for (i = 0; i < t->ntracks; i++)
-        for (e = t->tracks[i].first; e < t->tracks[i].end; e++)
+    for (uint32_t i = 0; i < t->ntracks; i++)
+        for (uint32_t e = t->tracks[i].first; e < t->tracks[i].end; e++)
             if (t->ev.track[e] != i)
                 return rp_trace_bad(t, err, "event %u is outside its track", e);
-    for (e = 0; e < t->ev.n;
+    for (uint32_t e = 0; e < t->ev.n;
          e++) /* ids of parents are smaller, so that a walk up the ancestors always ends */
         if (t->ev.parent[e] >= e && t->ev.parent[e] != RP_NONE)
             return rp_trace_bad(t, err, "parent %u of event %u is not before it", t->ev.parent[e],

@@ -60,7 +60,6 @@ static enum rp_code claim_numbers(struct rp_run *run, struct rp_map *taken, stru
 int32_t rp_rank_in_name(const char *path)
 {
     const char *at = path, *word = NULL;
-    long number;
 
     for (; *at; at++)
         if (*at == '/' || *at == '!')
@@ -72,18 +71,17 @@ int32_t rp_rank_in_name(const char *path)
     word += strspn(word, "-_. ");
     if (*word < '0' || *word > '9')
         return RP_NO_RANK;
-    number = strtol(word, NULL, 10);
+    long number = strtol(word, NULL, 10);
     return number < 1000000 ? (int32_t)number : RP_NO_RANK;
 }
 
 /* Uses numbers in names of files if no other rank has or claims them. */
 static enum rp_code claim_names(struct rp_run *run, struct rp_map *taken, struct rp_err *err)
 {
-    struct rp_map claims;
+    struct rp_map claims = {0};
     enum rp_code code = RP_OK;
     uint32_t i, owner;
 
-    rp_map_init(&claims);
     for (int pass = 0; pass < 2; pass++)
         for (i = 0; i < run->ranks.n && code == RP_OK; i++) {
             struct rp_rank *rank = &run->ranks.at[i];
@@ -142,12 +140,10 @@ static void drop_launchers(struct rp_run *run)
 
 enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err)
 {
-    struct rp_map taken;
-    enum rp_code code;
+    struct rp_map taken = {0};
 
     drop_launchers(run);
-    rp_map_init(&taken);
-    code = claim_numbers(run, &taken, err);
+    enum rp_code code = claim_numbers(run, &taken, err);
     if (code == RP_OK && run->ranks.n + run->nothers > 1)
         code = claim_names(run, &taken, err);
     if (code == RP_OK)

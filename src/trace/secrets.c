@@ -260,14 +260,12 @@ static bool find_service_token(const struct scan *s, size_t i, struct finding *f
 
 static bool find_key_block(const struct scan *s, size_t i, struct finding *f)
 {
-    const char *key, *end;
-
     if (s->text[i] != '-' || !starts(s, i, "-----BEGIN "))
         return false;
-    key = memmem(s->text + i, s->n - i, "PRIVATE KEY", 11);
+    const char *key = memmem(s->text + i, s->n - i, "PRIVATE KEY", 11);
     if (!key)
         return false;
-    end = memmem(key, (size_t)(s->text + s->n - key), "-----END ", 9);
+    const char *end = memmem(key, (size_t)(s->text + s->n - key), "-----END ", 9);
     end = end ? memmem(end + 9, (size_t)(s->text + s->n - end - 9), "-----", 5) : NULL;
     *f = (struct finding){RP_SECRET_TOKEN, i, end ? (size_t)(end - s->text) + 5 : s->n};
     return true;
@@ -427,7 +425,6 @@ static bool find_assignment(const struct scan *s, size_t i, struct finding *f)
 {
     size_t n = span_of(s, i, "_-"), at = i + n, value;
     bool option = i > 0 && s->text[i - 1] == '-', spaced = false, quoted = false;
-    enum rp_secret kind;
     char quote = 0;
 
     if (!n || n > 60 || isdigit((unsigned char)s->text[i]))
@@ -440,7 +437,7 @@ static bool find_assignment(const struct scan *s, size_t i, struct finding *f)
     value = value_of(s, at, option, &spaced);
     if (!value)
         return false;
-    kind = kind_of_key(s->text + i, n);
+    enum rp_secret kind = kind_of_key(s->text + i, n);
     if (kind == RP_SECRETS && (is_named_key(s, i, n, option) || is_key_here(s, i, n, option)))
         kind = RP_SECRET_TOKEN;
     if (kind != RP_SECRET_TOKEN && kind != RP_SECRET_HOST && kind != RP_SECRET_USER &&
@@ -897,11 +894,10 @@ static void keep_key(struct json_walk *w, const char *key, size_t n)
 static bool replace_value(struct json_walk *w)
 {
     enum rp_secret kind = kind_of_key(w->key, strlen(w->key));
-    size_t end;
 
     if (kind == RP_SECRETS || !(w->json[w->at] == '{' || w->json[w->at] == '['))
         return false;
-    end = json_end(w->json, w->n, w->at);
+    size_t end = json_end(w->json, w->n, w->at);
     if (end - w->at > 2) {
         rp_emit_char(w->to, '"');
         put_instead(w->to, kind, w->counts);

@@ -9,7 +9,6 @@
 #include "trace/trace.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_PATTERNS 1000
@@ -275,7 +274,6 @@ static enum rp_code parse_line(void *user, const char *path, size_t number, cons
     struct rp_step_table *table = user;
     struct rp_step_pattern pattern = {0};
     struct rp_line_row words;
-    const char *fault;
 
     if (!rp_line_split(line, n, &words))
         return RP_OK;
@@ -286,7 +284,7 @@ static enum rp_code parse_line(void *user, const char *path, size_t number, cons
                           path, number, words.n < 80 ? (int)words.n : 80, words.text);
     pattern.text = rp_arena_copy(&table->arena, words.text + words.rest, words.n - words.rest);
     RP_TRY(rp_err_need(pattern.text, err, "reading patterns of steps"));
-    fault = pattern_fault(pattern.text);
+    const char *fault = pattern_fault(pattern.text);
     if (!fault && table->patterns.n == MOST_PATTERNS)
         fault = "is one too many";
     if (fault)

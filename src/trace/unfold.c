@@ -343,12 +343,11 @@ static enum rp_code find_device_id(struct unfolding *u, const struct fold *f, in
     for (size_t i = 1; i < u->scratch.n; i++) {
         const struct item *at = u->scratch.at;
         int64_t usual, apart = moved_ns(u, &at[i]) - moved_ns(u, &at[i - 1]), odd;
-        bool known;
 
         if (at[i].id == at[i - 1].id || !is_between(u, f, at[i].event) ||
             !is_between(u, f, at[i - 1].event))
             continue;
-        known = find_usual(u, at, i, &usual);
+        bool known = find_usual(u, at, i, &usual);
         odd = llabs(apart + f->least_ns - usual) - llabs(apart - usual);
         if (odd >= best)
             continue;
@@ -365,14 +364,14 @@ enum rp_code rp_trace_id_after(const struct rp_trace *t, int64_t from_ns, int64_
     struct fold f = {.first_ns = from_ns, .last_ns = to_ns, .least_ns = add_ns};
     struct unfolding u = {.t = t};
     int64_t more;
-    enum rp_code code;
 
     *id = INT64_MAX;
     if (!is_limited(t) || add_ns < -LONGEST_NS || add_ns > LONGEST_NS || from_ns < INT64_MIN / 2 ||
         to_ns > INT64_MAX / 2)
         return RP_OK;
     u.add_ns = calloc((size_t)t->ev.n + 1, sizeof *u.add_ns);
-    code = u.add_ns ? find_device_id(&u, &f, id, &more, err) : rp_err_nomem(err, "merging ranks");
+    enum rp_code code =
+        u.add_ns ? find_device_id(&u, &f, id, &more, err) : rp_err_nomem(err, "merging ranks");
     free(u.add_ns);
     rp_vec_release(&u.scratch);
     return code;
@@ -427,11 +426,10 @@ static enum rp_code move_track(struct unfolding *u, const struct fold *f, rp_tra
     for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++) {
         const int64_t *id = has_id(t, e) ? &ids[rp_kind_is_device_work(t->ev.kind[e])] : NULL;
         int64_t ns = t->ev.ts_ns[e];
-        bool after;
 
         if (!has_time(t, e))
             continue;
-        after = ns + u->add_ns[e] > f->last_ns;
+        bool after = ns + u->add_ns[e] > f->last_ns;
         if (id && *id != INT64_MAX && (is_between(u, f, e) || *id != device_id))
             after = id_of(t, e) >= *id;
         else if (!id && place != INT64_MAX && is_between(u, f, e))
@@ -485,14 +483,13 @@ enum rp_code rp_trace_unfold(struct rp_trace **trace, const struct rp_limits *li
 {
     struct unfolding u = {.t = *trace};
     struct rp_trace *out = NULL;
-    enum rp_code code;
     struct fold fold = {0};
     size_t n = 0;
 
     if ((!u.t->health.runtime_events && !u.t->health.gpu_events) || !is_limited(u.t))
         return RP_OK;
     RP_TRY(rp_trace_require(u.t, RP_NEED_EVENTS | RP_NEED_LINKS, err));
-    code = find_lanes(&u, err);
+    enum rp_code code = find_lanes(&u, err);
     if (code == RP_OK && u.lanes.n)
         code = find_moves(&u, &fold, &n, err);
     if (code == RP_OK && n)

@@ -24,12 +24,11 @@
 static pid_t parent_of(pid_t pid)
 {
     char path[64], text[512], *end;
-    ssize_t n;
     int fd, parent = 0;
 
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
@@ -107,12 +106,11 @@ static void keeper_note(const char *scratch, int64_t wall_ns, const struct rusag
     long long seconds = (long long)u->ru_utime.tv_sec + u->ru_stime.tv_sec;
     long long more_us = (long long)u->ru_utime.tv_usec + u->ru_stime.tv_usec;
     char path[PATH_MAX + 16], text[96];
-    int n, fd;
 
     snprintf(path, sizeof path, "%s/" RP_TRY_SPENT, scratch);
-    n = snprintf(text, sizeof text, "%lld %lld %lld\n", (long long)wall_ns,
-                 seconds * 1000000000 + more_us * 1000, (long long)u->ru_maxrss * 1024);
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int n = snprintf(text, sizeof text, "%lld %lld %lld\n", (long long)wall_ns,
+                     seconds * 1000000000 + more_us * 1000, (long long)u->ru_maxrss * 1024);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd >= 0 && write(fd, text, (size_t)n) != n)
         unlink(path);
     if (fd >= 0)
@@ -148,8 +146,6 @@ static int keeper_wait(pid_t program, const sigset_t *waited, const char *scratc
 static void keeper_run(const struct rp_try_start *start, pid_t parent, int told)
 {
     sigset_t waited;
-    pid_t program;
-    int failed;
 
     sigemptyset(&waited);
     sigaddset(&waited, SIGTERM);
@@ -162,7 +158,7 @@ static void keeper_run(const struct rp_try_start *start, pid_t parent, int told)
     if (getppid() != parent)
         _exit(1);
     redirect(start);
-    failed = start->folders ? rp_try_overlay_enter(start->folders, start->scratch) : 0;
+    int failed = start->folders ? rp_try_overlay_enter(start->folders, start->scratch) : 0;
     if (failed) {
         fprintf(stderr, "cannot protect the program's folders: %s\n", strerror(failed));
         fflush(stderr);
@@ -170,7 +166,7 @@ static void keeper_run(const struct rp_try_start *start, pid_t parent, int told)
     }
     if (start->folders)
         rp_try_overlay_close(start->folders, start->writes, start->ours);
-    program = fork();
+    pid_t program = fork();
     if (program == 0)
         program_exec(start);
     if (write(told, &program, sizeof program) != (ssize_t)sizeof program || program < 0)
@@ -184,14 +180,13 @@ static void keeper_run(const struct rp_try_start *start, pid_t parent, int told)
 static int open_socket(const char *scratch, struct rp_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd;
 
     if (snprintf(address.sun_path, sizeof address.sun_path, "%s/" RP_TRY_SOCKET, scratch) >=
         (int)sizeof address.sun_path) {
         rp_err_set(err, RP_USAGE, "the name of the folder '%s' is too long: set TMPDIR", scratch);
         return -1;
     }
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     unlink(address.sun_path);
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) ||
         listen(fd, RP_TRY_RANKS)) {
@@ -375,12 +370,10 @@ bool rp_try_child_spent(const struct rp_try_child *child, struct rp_try_spent *o
 {
     char path[PATH_MAX + 16];
     long long wall, processor, memory;
-    FILE *f;
-    bool good;
 
     snprintf(path, sizeof path, "%s/" RP_TRY_SPENT, child->scratch);
-    f = fopen(path, "re");
-    good = f && fscanf(f, "%lld %lld %lld", &wall, &processor, &memory) == 3 && wall > 0;
+    FILE *f = fopen(path, "re");
+    bool good = f && fscanf(f, "%lld %lld %lld", &wall, &processor, &memory) == 3 && wall > 0;
     if (f)
         fclose(f);
     if (good)
@@ -404,11 +397,10 @@ void rp_try_child_last_words(const struct rp_try_child *child, char *out, size_t
 {
     char path[PATH_MAX + 16], line[512];
     int best = 0, weight;
-    FILE *f;
 
     *out = '\0';
     snprintf(path, sizeof path, "%s/" RP_TRY_LOG, child->scratch);
-    f = fopen(path, "re");
+    FILE *f = fopen(path, "re");
     if (!f)
         return;
     if (!fseek(f, -16384, SEEK_END))

@@ -144,10 +144,9 @@ static bool round_of_loops(struct rp_try_duel *d)
 {
     struct turns *turns = calloc(d->n, sizeof *turns);
     size_t turn = 0;
-    bool good;
 
     d->s->ended = false;
-    good = turns && begin_loops(d, d->rounds % 2);
+    bool good = turns && begin_loops(d, d->rounds % 2);
 
     if (good && !d->turn)
         choose_turn(d);
@@ -179,10 +178,9 @@ static void digest_output(const struct rp_try_side *side, char out[RP_SHA256_TEX
     char path[2 * RP_TRY_PATH], bytes[4096];
     struct rp_sha256 hash;
     size_t n;
-    FILE *f;
 
     snprintf(path, sizeof path, "%s/" RP_TRY_LOG, side->v.child->scratch);
-    f = fopen(path, "re");
+    FILE *f = fopen(path, "re");
     rp_sha256_begin(&hash);
     while (f && (n = fread(bytes, 1, sizeof bytes, f)) > 0)
         rp_sha256_add(&hash, bytes, n);
@@ -245,14 +243,13 @@ static bool is_decided(enum rp_try_verdict verdict)
 static void look_at(struct rp_try_duel *d, struct rp_try_side *side, bool last)
 {
     double error = rp_try_process_error(d->n - 1);
-    enum rp_try_verdict verdict;
 
     side->wall = rp_try_mean(side->log, side->n, error);
     side->spent = rp_try_mean(side->spent_log, side->n, error);
     side->verdict = rp_try_judge(&side->wall, 0, last);
     if (is_decided(side->verdict) || !has_witness(d, side) || !has_witness(d, d->side))
         return;
-    verdict = rp_try_judge(&side->spent, 0, last);
+    enum rp_try_verdict verdict = rp_try_judge(&side->spent, 0, last);
     if (!is_decided(verdict))
         return;
     side->verdict = verdict;

@@ -9,7 +9,6 @@
 #include "try/against.h"
 #include "try/place.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,12 +43,11 @@ static int run_in(const char *folder, const char *const argv[16], char *out, siz
     size_t n = 0;
     ssize_t got;
     char rest[512];
-    pid_t pid;
 
     *out = '\0';
     if (pipe2(fds, O_CLOEXEC))
         return -1;
-    pid = fork();
+    pid_t pid = fork();
     if (pid == 0)
         command_exec(folder, argv, fds[1]);
     close(fds[1]);
@@ -197,10 +195,9 @@ static enum rp_code link_ignored(const char *top, const char *commit, const char
         source = is_source(name) ? name : source;
     for (char *name = strtok_r(list, "\n", &save); name; name = strtok_r(NULL, "\n", &save)) {
         size_t n = strlen(name);
-        bool built;
 
         name[n && name[n - 1] == '/' ? n - 1 : n] = '\0';
-        built = is_built(name) || !strcmp(name, "build") || !strcmp(name, "dist");
+        bool built = is_built(name) || !strcmp(name, "build") || !strcmp(name, "dist");
         if (is_of_tools(rp_text_file(name)) || (built && prepared))
             continue;
         if (built && source)

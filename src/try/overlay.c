@@ -126,13 +126,12 @@ bool rp_try_overlay_works(const char *scratch)
     struct rp_try_folders folders = {.n = 1};
     char file[PATH_MAX + 16];
     int status = 1;
-    pid_t pid;
 
     if (snprintf(folders.paths[0], PATH_MAX, "%s/covered", scratch) >= PATH_MAX ||
         (mkdir(folders.paths[0], 0755) && errno != EEXIST))
         return false;
     snprintf(file, sizeof file, "%s/file", folders.paths[0]);
-    pid = fork();
+    pid_t pid = fork();
     if (pid == 0) {
         int fd = rp_try_overlay_enter(&folders, scratch)
                      ? -1

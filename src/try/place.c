@@ -123,15 +123,13 @@ void rp_try_place_folders(struct rp_try_folders *out, char *const *words, size_t
 static bool write_hook(const char *scratch)
 {
     char path[PATH_MAX + 64];
-    FILE *f;
-    bool good;
 
     snprintf(path, sizeof path, "%s/hook", scratch);
     if (mkdir(path, 0755))
         return false;
     snprintf(path, sizeof path, "%s/hook/sitecustomize.py", scratch);
-    f = fopen(path, "we");
-    good = f && fputs(rp_try_hook_text, f) >= 0;
+    FILE *f = fopen(path, "we");
+    bool good = f && fputs(rp_try_hook_text, f) >= 0;
     return (!f || !fclose(f)) && good;
 }
 

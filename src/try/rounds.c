@@ -93,12 +93,11 @@ static bool unchanged_alive(const struct wave *w)
 static bool wave_begin(struct wave *w)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t started;
 
     if (!w->at[0] || !w->at[1])
         return false;
     w->ahead = cores >= 16 ? 8 : cores >= 8 ? 4 : cores >= 4 ? 2 : 1;
-    started = start_all(w);
+    size_t started = start_all(w);
     for (size_t i = 0; i < started && unchanged_alive(w); i++)
         if (w->at[i]->state == RP_TRY_ALIVE && rp_try_begin(w->s, w->at[i]))
             rp_try_judge_update(w->s, w->at[i]);
@@ -140,11 +139,10 @@ static bool run_round(struct wave *w, size_t round, bool counts)
         size_t place = round % 2 ? w->n - 1 - i : i;
         size_t k = place == 0 ? 0 : place == w->n - 1 ? 1 : place + 1;
         struct rp_try_variant *v = w->at[k];
-        double ns;
 
         if (v->state != RP_TRY_ALIVE)
             continue;
-        ns = rp_try_turn(w->s, v, w->turn);
+        double ns = rp_try_turn(w->s, v, w->turn);
         if (counts)
             v->step_ns[v->nrounds++] = ns;
         if (k < 2 && v->state != RP_TRY_ALIVE)

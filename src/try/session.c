@@ -539,7 +539,6 @@ double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n)
     long long ns = 0, compiled = 0, memory = 0, spent = 0;
     char rest[RP_TRY_LINE] = "";
     int64_t begun_ns = rp_clock_ns();
-    bool compiles;
 
     if (!send_run(s, v, 1, n, rest, sizeof rest))
         return NAN;
@@ -547,7 +546,7 @@ double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n)
     rp_try_child_freeze(v->child, true);
     sscanf(rest, "%*d %lld %lld %lld %lld", &ns, &compiled, &memory, &spent);
     v->spent_ns = spent;
-    compiles = compiled != v->compiled;
+    bool compiles = compiled != v->compiled;
     v->compiled = compiled;
     v->memory_bytes = memory > v->memory_bytes ? memory : v->memory_bytes;
     return compiles || ns <= 0 ? NAN : (double)ns / (double)n;

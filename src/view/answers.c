@@ -431,7 +431,6 @@ enum rp_code rp_view_put_event(const struct rp_view *view, size_t r, rp_event e,
     const struct rp_origin *origin = &t->origins[t->ev.origin[e]];
     rp_link link = t->ev.link[e];
     rp_event found[PARENTS_MOST];
-    size_t n;
 
     rp_out_printf(to, "{\"rank\":%zu,", r);
     put_place(to, rank, e);
@@ -442,7 +441,7 @@ enum rp_code rp_view_put_event(const struct rp_view *view, size_t r, rp_event e,
                      origin->has_category ? rp_trace_str(t, origin->category) : NULL);
     put_args(to, rank, e);
     put_places(to, rank, "parents", found, find_parents(t, e, found), brief);
-    n = link == RP_NONE ? 0 : t->links.offset[link + 1] - t->links.offset[link];
+    size_t n = link == RP_NONE ? 0 : t->links.offset[link + 1] - t->links.offset[link];
     put_places(to, rank, "linked", n ? t->links.member + t->links.offset[link] : NULL,
                n < LINKED_MOST ? n : LINKED_MOST, brief);
     if (!brief)
@@ -497,10 +496,9 @@ static enum rp_code check_pattern(const char *pattern, struct rp_err *err)
 static enum rp_code compile_pattern(regex_t *out, const char *pattern, struct rp_err *err)
 {
     char text[128];
-    int code;
 
     RP_TRY(check_pattern(pattern, err));
-    code = regcomp(out, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+    int code = regcomp(out, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
     if (!code)
         return RP_OK;
     regerror(code, out, text, sizeof text);
@@ -526,10 +524,10 @@ static enum rp_code add_hit(struct search *s, uint32_t r, rp_event e, struct rp_
 static enum rp_code search_rank(struct search *s, uint32_t r, struct rp_err *err)
 {
     const struct rp_trace *t = s->view->ranks.at[r].trace;
-    uint8_t *known = calloc((size_t)t->str.n + 1, 1); /* 1: no, 2: yes */
-    enum rp_code code = rp_err_need(known, err, "searching");
+    RP_FREED uint8_t *known = calloc((size_t)t->str.n + 1, 1); /* 1: no, 2: yes */
 
-    for (rp_event e = 0; code == RP_OK && e < t->ev.n; e++) {
+    RP_TRY(rp_err_need(known, err, "searching"));
+    for (rp_event e = 0; e < t->ev.n; e++) {
         rp_str name = t->ev.name[e];
 
         if (t->ev.ts_ns[e] == RP_NO_TS || t->ev.kind[e] == RP_KIND_COUNTER)
@@ -537,10 +535,9 @@ static enum rp_code search_rank(struct search *s, uint32_t r, struct rp_err *err
         if (!known[name])
             known[name] = regexec(&s->regex, rp_trace_str(t, name), 0, NULL, 0) ? 1 : 2;
         if (known[name] == 2)
-            code = add_hit(s, r, e, err);
+            RP_TRY(add_hit(s, r, e, err));
     }
-    free(known);
-    return code;
+    return RP_OK;
 }
 
 static int by_begin(const void *pa, const void *pb)

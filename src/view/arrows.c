@@ -10,8 +10,6 @@
 #include "base/order.h"
 #include "view/view.h"
 
-#include <stdlib.h>
-
 struct end {
     uint64_t id;
     int64_t ts_ns;
@@ -87,11 +85,10 @@ enum rp_code rp_view_find_arrows(const struct rp_trace *t, rp_event event, rp_vi
 {
     const struct rp_flows *f = &t->flows;
     enum rp_code code = RP_OK;
-    struct rp_map wanted;
+    struct rp_map wanted = {0};
     end_vec ends = {0};
     bool any = event == RP_NONE;
 
-    rp_map_init(&wanted);
     for (uint32_t i = 0; event != RP_NONE && code == RP_OK && i < f->n; i++)
         if (f->event[i] == event && is_bound(f, i)) {
             code = rp_map_put(&wanted, id_of(f, i), 1, err);

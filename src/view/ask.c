@@ -87,12 +87,11 @@ enum rp_code rp_view_ask(const struct rp_view *view, size_t first, size_t n,
     struct asked_ranks asked = {first, n, from_ns, to_ns};
     struct rp_settings checked;
     struct rp_ranks ranks;
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_settings_init(&checked, row->question.options, settings, nsettings, err));
     RP_TRY(rp_result_new(row->question.type, out, err));
-    code = make_parts(view, &asked, &row->ranks, &checked, &ranks, *out, err);
+    enum rp_code code = make_parts(view, &asked, &row->ranks, &checked, &ranks, *out, err);
     if (code == RP_OK)
         code = row->ranks.join(&ranks, &checked, *out, err);
     adopt_parts(&ranks, *out);
@@ -105,12 +104,11 @@ enum rp_code rp_view_ask_both(const struct rp_view *view, const struct rp_questi
 {
     struct rp_settings checked;
     struct rp_ranks ranks[2] = {{0}, {0}};
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_settings_init(&checked, row->question.options, settings, nsettings, err));
     RP_TRY(rp_result_new(type, out, err));
-    code = RP_OK;
+    enum rp_code code = RP_OK;
     for (size_t r = 0; r < 2 && code == RP_OK; r++) {
         struct asked_ranks asked = {view->runs[r].first, view->runs[r].n, 1, 0};
 

@@ -8,7 +8,6 @@
 #include "view/view.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #define EVENTS_MOST 200000
 #define NAMES_MOST  12
@@ -73,7 +72,6 @@ enum rp_code rp_view_put_beside(const struct rp_view_rank *rank, rp_event e, str
     struct sums s = {.t = rank->trace, .of = e};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&s.by_name);
     if (rp_kind_is_device_work(s.t->ev.kind[e]))
         code = add_rows(&s, &rank->index, err);
     rp_sort(s.list.at, s.list.n, sizeof *s.list.at, by_time);

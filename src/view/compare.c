@@ -170,14 +170,12 @@ static bool is_shown(const struct rp_field *field)
 enum rp_code rp_view_compare(const struct rp_view *view, const char *query, struct rp_out *to,
                              struct rp_err *err)
 {
-    const struct rp_view_comparison *c;
-
     (void)query;
     if (view->nruns < 2)
         return rp_err_set(err, RP_USAGE, "there is one run, and nothing to compare it with");
     if (!*view->comparison)
         RP_TRY(compare_once(view, err));
-    c = *view->comparison;
+    const struct rp_view_comparison *c = *view->comparison;
     rp_out_text(to, "{\"diff\":");
     if (c->diff)
         rp_web_record(to, c->diff->type, c->diff->root, is_shown);

@@ -158,17 +158,15 @@ static enum rp_code put_step(struct embedding *x, struct rp_view *view, struct r
     struct rp_report_view *out = x->root->view;
     bool cut = shorten(view, part);
     struct rp_out *to;
-    enum rp_code code;
-    const char *page;
     size_t n;
 
     view->swift = true;
     RP_TRY(rp_out_open_memory(&to, err));
-    code = rp_view_put_page(view, part, to, err);
+    enum rp_code code = rp_view_put_page(view, part, to, err);
     if (code == RP_OK)
         code = rp_out_flush(to, err);
     if (code == RP_OK) {
-        page = rp_out_borrow_memory(to, &n);
+        const char *page = rp_out_borrow_memory(to, &n);
         out->step_page = rp_arena_copy(x->arena, page, n);
         out->step_text = rp_arena_textf(x->arena, "%s%s, %s %s", cut ? "the first part of " : "",
                                         what, x->n > 1 ? "ranks" : "rank", list_numbers(x));
@@ -191,11 +189,10 @@ static enum rp_code show_step(struct embedding *x, const struct rp_dataset *data
 {
     struct rp_view_part part;
     const char *what;
-    size_t n;
 
     RP_TRY(open_view(x, dataset, view, err));
     RP_TRY(choose_part(x, *view, &part, &what, err));
-    n = rp_view_count(*view, &part);
+    size_t n = rp_view_count(*view, &part);
     if (n > EVENTS_SHOWN && x->n > 1) {
         x->n = x->n * EVENTS_SHOWN / n > 1 ? x->n * EVENTS_SHOWN / n : 1;
         rp_view_free(*view);

@@ -178,12 +178,11 @@ static void put_gap(struct explain *x, const struct rp_idle_rank *device,
                     const struct rp_idle_gap *gap)
 {
     size_t r = find_rank(x, device->rank);
-    int64_t begin, end;
 
     if (r == SIZE_MAX)
         return;
-    begin = rp_view_time(rank_at(x, r), gap->begin_ns);
-    end = rp_view_time(rank_at(x, r), rp_ns_sum(gap->begin_ns, gap->dur_ns));
+    int64_t begin = rp_view_time(rank_at(x, r), gap->begin_ns);
+    int64_t end = rp_view_time(rank_at(x, r), rp_ns_sum(gap->begin_ns, gap->dur_ns));
     if (!is_seen(x, begin, end))
         return;
     put_next(x);
@@ -239,10 +238,9 @@ static enum rp_code put_pauses(struct explain *x, size_t r, struct rp_err *err)
     size_t most = GAPS_MOST / x->run->n;
     struct rp_arena arena;
     rp_gap_vec pauses = {0};
-    enum rp_code code;
 
     rp_arena_init(&arena);
-    code = rp_report_list_pauses(rank->trace, &arena, &pauses, err);
+    enum rp_code code = rp_report_list_pauses(rank->trace, &arena, &pauses, err);
     if (code == RP_OK)
         code = keep_longest(&pauses, most > GAPS_LEAST ? most : GAPS_LEAST, err);
     for (size_t i = 0; i < pauses.n && code == RP_OK; i++) {
@@ -271,16 +269,14 @@ static const char *const cause_docs[] = {RP_GAP_CAUSE_MAP(CAUSE_DOC) "", RP_PAUS
 /* Writes "gaps": [[rank, device, begin, duration, cause, time of it, host, after], …] */
 static enum rp_code put_idle(struct explain *x, struct rp_err *err)
 {
-    const struct rp_idle_root *root;
     const void *answer;
     bool on_host = false;
-    size_t ncauses;
 
     RP_TRY(ask_once(x, IDLE, &answer, err));
-    root = answer;
+    const struct rp_idle_root *root = answer;
     for (size_t r = 0; r < x->run->n; r++)
         on_host = on_host || is_on_host(rank_at(x, r)->trace);
-    ncauses = on_host ? sizeof cause_names / sizeof *cause_names : RP_GAP_CAUSES;
+    size_t ncauses = on_host ? sizeof cause_names / sizeof *cause_names : RP_GAP_CAUSES;
     put_texts(x, "causes", cause_names, ncauses);
     rp_out_char(x->to, ',');
     put_texts(x, "meanings", cause_docs, ncauses);
@@ -355,14 +351,12 @@ static struct rp_comm_collective *choose_ties(const struct rp_comm_root *root, s
    first; "ranks": [{rank, host, …}, …] */
 static enum rp_code put_comm(struct explain *x, struct rp_err *err)
 {
-    const struct rp_comm_root *root;
-    struct rp_comm_collective *ties;
     const void *answer;
     size_t n;
 
     RP_TRY(ask_once(x, COMM, &answer, err));
-    root = answer;
-    ties = choose_ties(root, &n);
+    const struct rp_comm_root *root = answer;
+    struct rp_comm_collective *ties = choose_ties(root, &n);
     RP_TRY(rp_err_need(ties, err, "placing collectives"));
     put_number(x, "matched_count", root->matched_count);
     put_list(x, "ties");
@@ -435,7 +429,6 @@ static enum rp_code add_path(const struct explain *x, const struct rp_critpath_p
         const struct rp_critpath_segment *s = &path->segments[i];
         int64_t begin = s->start_ns, end = rp_ns_sum(s->start_ns, s->dur_ns);
         size_t r = find_rank(x, s->rank);
-        struct stretch next;
 
         if (r == SIZE_MAX)
             continue;
@@ -443,13 +436,13 @@ static enum rp_code add_path(const struct explain *x, const struct rp_critpath_p
             begin = rp_clock_own_time(&clocks[r].clock, begin);
             end = rp_clock_own_time(&clocks[r].clock, end);
         }
-        next = (struct stretch){r,
-                                s->track,
-                                rp_view_time(rank_at(x, r), begin),
-                                rp_view_time(rank_at(x, r), end),
-                                s->dur_ns,
-                                s->kind,
-                                s->name ? s->name : s->cause};
+        struct stretch next = {r,
+                               s->track,
+                               rp_view_time(rank_at(x, r), begin),
+                               rp_view_time(rank_at(x, r), end),
+                               s->dur_ns,
+                               s->kind,
+                               s->name ? s->name : s->cause};
         RP_TRY(add_stretch(list, &next, least, err));
     }
     return RP_OK;
@@ -476,13 +469,12 @@ static void put_stretches(struct explain *x, const stretch_vec *list)
    else of each rank, one after the other; "joined" tells which. */
 static enum rp_code put_path(struct explain *x, struct rp_err *err)
 {
-    const struct rp_critpath_root *root;
     stretch_vec list = {0};
     const void *answer;
     enum rp_code code = RP_OK;
 
     RP_TRY(ask_once(x, CRITPATH, &answer, err));
-    root = answer;
+    const struct rp_critpath_root *root = answer;
     if (root->run.joined && root->run.nshares == x->run->n)
         code = add_path(x, &root->run, root->run.shares, &list, err);
     for (size_t i = 0; !root->run.joined && code == RP_OK && i < root->nranks; i++)
@@ -519,11 +511,10 @@ static enum rp_code add_mark(const struct explain *x, mark_vec *marks, size_t r,
 static enum rp_code mark_gaps(const struct explain *x, uint32_t causes, mark_vec *marks,
                               struct rp_err *err)
 {
-    const struct rp_idle_root *root;
     const void *answer;
 
     RP_TRY(ask_once(x, IDLE, &answer, err));
-    root = answer;
+    const struct rp_idle_root *root = answer;
     for (size_t d = 0; d < root->ndevices; d++)
         for (size_t i = 0; i < root->devices[d].ngaps; i++) {
             const struct rp_idle_gap *gap = &root->devices[d].gaps[i];
@@ -541,11 +532,10 @@ static enum rp_code mark_gaps(const struct explain *x, uint32_t causes, mark_vec
 static enum rp_code mark_collectives(const struct explain *x, bool all, mark_vec *marks,
                                      struct rp_err *err)
 {
-    const struct rp_comm_root *root;
     const void *answer;
 
     RP_TRY(ask_once(x, COMM, &answer, err));
-    root = answer;
+    const struct rp_comm_root *root = answer;
     for (size_t i = 0; i < root->ncollectives; i++) {
         const struct rp_comm_collective *c = &root->collectives[i];
 
@@ -577,10 +567,10 @@ static enum rp_code mark_events(const struct explain *x, size_t r, const char *c
                                 mark_vec *marks, struct rp_err *err)
 {
     const struct rp_trace *t = rank_at(x, r)->trace;
-    uint8_t *known = calloc((size_t)t->str.n + 1, 1); /* by name: 1 for no, 2 for yes */
-    enum rp_code code = rp_err_need(known, err, "placing a finding");
+    RP_FREED uint8_t *known = calloc((size_t)t->str.n + 1, 1); /* by name: 1 for no, 2 for yes */
 
-    for (rp_event e = 0; code == RP_OK && e < t->ev.n; e++) {
+    RP_TRY(rp_err_need(known, err, "placing a finding"));
+    for (rp_event e = 0; e < t->ev.n; e++) {
         rp_str name = t->ev.name[e];
 
         if (t->ev.ts_ns[e] == RP_NO_TS || t->ev.dur_ns[e] < 0)
@@ -588,10 +578,9 @@ static enum rp_code mark_events(const struct explain *x, size_t r, const char *c
         if (!known[name])
             known[name] = is_named(rp_trace_str(t, name), names) ? 2 : 1;
         if (known[name] == 2)
-            code = add_mark(x, marks, r, t->ev.ts_ns[e], rp_event_end_ns(t, e), err);
+            RP_TRY(add_mark(x, marks, r, t->ev.ts_ns[e], rp_event_end_ns(t, e), err));
     }
-    free(known);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code mark_step(const struct explain *x, size_t r, int64_t number, mark_vec *marks,
@@ -694,11 +683,10 @@ static void put_phases(struct explain *x, const struct rp_report_root *root)
 
 static enum rp_code put_findings(struct explain *x, struct rp_err *err)
 {
-    const struct rp_report_root *root;
     const void *answer;
 
     RP_TRY(ask_once(x, FINDINGS, &answer, err));
-    root = answer;
+    const struct rp_report_root *root = answer;
     put_list(x, "findings");
     for (size_t i = 0; i < root->nfindings; i++) {
         rp_out_text(x->to, i ? "," : "");
@@ -752,12 +740,11 @@ static void put_memory_device(struct explain *x, const struct rp_memory_device *
 /* "devices": [{rank, device, peak, holders, "points": [time, bytes, bytes by category …, …]}, …] */
 static enum rp_code put_memory(struct explain *x, struct rp_err *err)
 {
-    const struct rp_memory_root *root;
     bool first = true;
     const void *answer;
 
     RP_TRY(ask_once(x, MEMORY, &answer, err));
-    root = answer;
+    const struct rp_memory_root *root = answer;
     put_texts(x, "categories", rp_memory_category_names, RP_MEMORY_CATEGORIES);
     rp_out_text(x->to, ",\"devices\":[");
     for (size_t i = 0; i < root->ndevices; i++) {
@@ -784,10 +771,9 @@ enum rp_code rp_view_put_explained(const struct rp_view *view, size_t run, size_
         [CRITPATH] = put_path,     [MEMORY] = put_memory,
     };
     struct explain x = {.view = view, .run = &view->runs[run], .part = *part, .to = to};
-    enum rp_code code;
 
     rp_out_char(to, '{');
-    code = put[what](&x, err);
+    enum rp_code code = put[what](&x, err);
     rp_out_char(to, '}');
     rp_names_release(&x.ids);
     return code;
@@ -800,12 +786,11 @@ static enum rp_code explain_once(const struct rp_view *view, size_t run, size_t 
     struct rp_view_part all = {INT64_MIN, INT64_MAX};
     struct rp_view_explained *e = &view->runs[run].explained[what];
     struct rp_out *text;
-    enum rp_code code;
 
     if (e->text)
         return RP_OK;
     RP_TRY(rp_out_open_memory(&text, err));
-    code = rp_view_put_explained(view, run, what, &all, text, err);
+    enum rp_code code = rp_view_put_explained(view, run, what, &all, text, err);
     if (code == RP_OK)
         code = rp_out_flush(text, err);
     if (code == RP_OK)
@@ -823,7 +808,6 @@ enum rp_code rp_view_explain(const struct rp_view *view, const char *query, stru
                              struct rp_err *err)
 {
     char what[16];
-    const char *text;
     int64_t run;
     size_t n;
 
@@ -832,7 +816,7 @@ enum rp_code rp_view_explain(const struct rp_view *view, const char *query, stru
     for (size_t i = 0; i < RP_VIEW_EXPLAINED; i++)
         if (!strcmp(what, asked[i].what)) {
             RP_TRY(explain_once(view, (size_t)run, i, err));
-            text = rp_out_borrow_memory(view->runs[run].explained[i].text, &n);
+            const char *text = rp_out_borrow_memory(view->runs[run].explained[i].text, &n);
             rp_out_write(to, text, n);
             return RP_OK;
         }

@@ -70,13 +70,12 @@ static enum rp_code add_candidate(struct opening *o, size_t source, uint32_t par
 {
     struct candidate c = {.trace = trace, .own = own, .source = source, .part = part};
     enum rp_code code = rp_vec_push(&o->candidates, c, err);
-    struct candidate *to;
 
     if (code != RP_OK) {
         rp_trace_free(own);
         return code;
     }
-    to = &o->candidates.at[o->candidates.n - 1];
+    struct candidate *to = &o->candidates.at[o->candidates.n - 1];
     RP_TRY(rp_digest_new(trace, rp_dataset_borrow_name(&o->dataset, source), &to->digest, err));
     return rp_dataset_count(&o->dataset) > 1 || own ? rp_sketch_init(&to->sketch, trace, err)
                                                     : RP_OK; /* there is nothing to compare */
@@ -209,13 +208,11 @@ static enum rp_code add_rank(struct opening *o, const struct rp_rank *from, stru
 
 static enum rp_code add_ranks(struct opening *o, struct rp_err *err)
 {
-    const struct rp_run *run;
-
     RP_TRY(rp_ranks_check(o->wanted, err));
     RP_TRY(rp_run_new(&o->run->run, err));
     RP_TRY(settle_claims(o, err));
     RP_TRY(check_related(o, err));
-    run = o->run->run;
+    const struct rp_run *run = o->run->run;
     o->run->first = o->view->ranks.n;
     for (size_t i = 0; i < run->ranks.n; i++)
         if (!o->wanted || rp_rank_wanted(o->wanted, run->ranks.at[i].number))
@@ -246,13 +243,11 @@ static void opening_release(struct opening *o)
 /* Finds the clocks of `merge`, whose rows are in the order of the ranks. */
 static enum rp_code find_clocks(struct rp_view *view, struct rp_view_run *run, struct rp_err *err)
 {
-    const struct rp_merge_root *root;
-
     if (run->n < 2 || run->unrelated)
         return RP_OK;
     RP_TRY(
         rp_view_ask(view, run->first, run->n, &rp_ask_merge, 1, 0, NULL, 0, &run->alignment, err));
-    root = run->alignment->root;
+    const struct rp_merge_root *root = run->alignment->root;
     for (size_t i = 0; i < run->n && root->nranks == run->n; i++) {
         view->ranks.at[run->first + i].clock = root->ranks[i].clock;
         view->ranks.at[run->first + i].clocked = true;
@@ -343,12 +338,12 @@ static enum rp_code index_one(void *user, size_t i, struct rp_err *err)
 static enum rp_code open_run(struct rp_view *view, const struct rp_dataset *dataset,
                              const char *wanted, struct rp_err *err)
 {
+    RP_SCOPED(opening_release)
     struct opening o = {.view = view,
                         .run = &view->runs[view->nruns++],
                         .dataset = *dataset,
                         .quiet = *dataset->ctx,
                         .wanted = wanted};
-    enum rp_code code;
 
     o.run->dataset = dataset;
     o.run->explained = calloc(RP_VIEW_EXPLAINED, sizeof *o.run->explained);
@@ -356,15 +351,11 @@ static enum rp_code open_run(struct rp_view *view, const struct rp_dataset *data
         return rp_err_nomem(err, "opening a view");
     o.quiet.progress = NULL;
     o.dataset.ctx = &o.quiet;
-    code = read_run(&o, err);
-    if (code == RP_OK)
-        code = add_ranks(&o, err);
-    if (code == RP_OK)
-        code = find_clocks(view, o.run, err);
-    if (code == RP_OK)
-        set_origins(view, o.run);
-    opening_release(&o);
-    return code;
+    RP_TRY(read_run(&o, err));
+    RP_TRY(add_ranks(&o, err));
+    RP_TRY(find_clocks(view, o.run, err));
+    set_origins(view, o.run);
+    return RP_OK;
 }
 
 static enum rp_code open_all(struct rp_view *view, const struct rp_dataset *const *runs,
@@ -386,7 +377,6 @@ enum rp_code rp_view_open(const struct rp_dataset *const *runs, size_t nruns,
 {
     struct rp_view_options known = {0};
     struct rp_view *view;
-    enum rp_code code;
 
     *out = NULL;
     if (options)
@@ -397,8 +387,8 @@ enum rp_code rp_view_open(const struct rp_dataset *const *runs, size_t nruns,
     RP_TRY(rp_err_need(view, err, "opening a view"));
     rp_arena_init(&view->arena);
     view->comparison = RP_ARENA_NEW(&view->arena, struct rp_view_comparison *, 1);
-    code = !view->comparison ? rp_err_nomem(err, "opening a view")
-                             : open_all(view, runs, nruns, known.ranks, err);
+    enum rp_code code = !view->comparison ? rp_err_nomem(err, "opening a view")
+                                          : open_all(view, runs, nruns, known.ranks, err);
     if (code == RP_OK)
         *out = view;
     else

@@ -42,12 +42,10 @@ size_t rp_view_count(const struct rp_view *view, const struct rp_view_part *part
 static enum rp_code put_details(const struct rp_view *view, const struct rp_view_part *part,
                                 struct rp_out *to, struct rp_err *err)
 {
-    bool first;
-
     rp_out_char(to, '[');
     for (size_t r = 0; r < view->ranks.n; r++) {
         rp_out_text(to, r ? ",\n[" : "[");
-        first = true;
+        bool first = true;
         for (rp_event e = 0; e < view->ranks.at[r].trace->ev.n; e++)
             if (view->ranks.at[r].trace->ev.kind[e] != RP_KIND_COUNTER &&
                 overlaps(&view->ranks.at[r], e, part)) {
@@ -132,16 +130,14 @@ static enum rp_code put_data(const struct rp_view *view, const struct rp_view_pa
 static enum rp_code put_packed(const struct page *page, struct rp_out *to)
 {
     struct rp_out *data;
-    const char *json;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_out_open_memory(&data, page->err));
-    code = put_data(page->view, page->part, data, page->err);
+    enum rp_code code = put_data(page->view, page->part, data, page->err);
     if (code == RP_OK)
         code = rp_out_flush(data, page->err);
     if (code == RP_OK) {
-        json = rp_out_borrow_memory(data, &n);
+        const char *json = rp_out_borrow_memory(data, &n);
         code = rp_web_put_packed(to, json, n, page->err);
     }
     rp_out_abandon(data);
@@ -241,11 +237,10 @@ enum rp_code rp_view_save(struct rp_view *view, const char *path, const char *st
 {
     struct rp_view_part part = {0, rp_ns_sum(view->end_ns, 1)};
     struct rp_out *to;
-    size_t n;
 
     if (steps)
         RP_TRY(rp_view_steps(view, steps, &part, err));
-    n = rp_view_count(view, &part);
+    size_t n = rp_view_count(view, &part);
     if (n > EVENTS_MOST)
         return rp_err_set(
             err, RP_LIMIT, "%zu events are too many for a page (at most %d): choose %s", n,

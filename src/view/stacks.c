@@ -8,8 +8,6 @@
 #include "base/order.h"
 #include "view/view.h"
 
-#include <stdlib.h>
-
 struct strip {
     const struct rp_trace *trace;
     struct rp_view_frame
@@ -100,7 +98,6 @@ enum rp_code rp_view_strip(const struct rp_trace *t, rp_track track, const int64
     struct strip strip = {.trace = t, .out = out};
     uint32_t first, n, a, b;
     size_t i, k = 0;
-    bool thin;
 
     rp_view_samples(t, track, &first, &n);
     RP_LOWER_BOUND(i, n, s->ts_ns[first + i] < bounds[0]);
@@ -109,7 +106,7 @@ enum rp_code rp_view_strip(const struct rp_trace *t, rp_track track, const int64
     b = first + (uint32_t)i;
     for (size_t d = 0; d < RP_VIEW_ROWS_MOST; d++)
         strip.open[d].depth = RP_NONE;
-    thin = b - a > most;
+    bool thin = b - a > most;
     while (a < b) {
         uint32_t next = a + 1;
         int64_t end = rp_ns_sum(s->ts_ns[a], reach_of(s, a, first, n));

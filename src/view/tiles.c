@@ -123,11 +123,10 @@ static bool put_piece(struct tile *tile, const struct rp_view_row *row, uint32_t
     int64_t from = tile->bounds[k], to = tile->bounds[k + 1], width = rp_ns_between(from, to);
     bool reaches = a > 0 && rp_event_end_ns(t, e[a - 1]) > from;
     rp_event longest;
-    int64_t busy;
 
     if (a == b && !reaches)
         return false;
-    busy = busy_in(tile, row, a - reaches, b, from, to, &longest);
+    int64_t busy = busy_in(tile, row, a - reaches, b, from, to, &longest);
     rp_out_printf(tile->to, "%s%u,%u,%d,%u,%u", first ? "" : ",", k, b - a,
                   width <= 0 || busy >= width ? 255 : (int)((double)busy / (double)width * 255),
                   tile_name(tile, longest), longest);
@@ -375,7 +374,6 @@ enum rp_code rp_view_tile(const struct rp_view *view, const char *query, struct 
     struct tile tile = {.view = view, .to = to, .events_most = RP_VIEW_TILE};
     char lanes[RP_VIEW_LANES_MOST * 12];
     int64_t zoom, i;
-    enum rp_code code;
 
     RP_TRY(rp_view_number(query, "z", RP_VIEW_ZOOM_MOST, &zoom, err));
     RP_TRY(rp_view_number(query, "i", INT64_MAX >> (zoom + RP_VIEW_TILE_BITS + 1), &i, err));
@@ -383,7 +381,7 @@ enum rp_code rp_view_tile(const struct rp_view *view, const char *query, struct 
     tile.zoom = (int)zoom;
     tile.begin_ns = i << (zoom + RP_VIEW_TILE_BITS);
     rp_out_text(to, "{\"lanes\":{");
-    code = put_lanes(&tile, lanes, err);
+    enum rp_code code = put_lanes(&tile, lanes, err);
     rp_out_text(to, "},\n");
     put_names(&tile);
     rp_out_text(to, "}");

@@ -7,7 +7,6 @@
 #include "program/order.h"
 #include "program/structure.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct comm_ctx {
@@ -189,13 +188,12 @@ static uint64_t text_key(const char *text)
 
 static enum rp_code sum_ops(struct comm_ctx *ctx, bool lines, struct rp_comm_sum **out, size_t *n)
 {
-    struct rp_map map;
+    struct rp_map map = {0};
     enum rp_code code = RP_OK;
 
     *n = 0;
     *out = RP_ARENA_NEW(ctx->arena, struct rp_comm_sum, ctx->ops.n + 1);
     RP_TRY(rp_err_need(*out, ctx->err, "summing collectives"));
-    rp_map_init(&map);
     for (size_t i = 0; i < ctx->ops.n && code == RP_OK; i++) {
         const struct rp_comm_op *op = &ctx->ops.at[i];
         const char *line = op->line ? op->line : "(no line)";

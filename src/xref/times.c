@@ -14,7 +14,6 @@
 #include "facts/arg_keys.h"
 #include "facts/times/intervals.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_SEQUENCE 1000000
@@ -241,8 +240,6 @@ enum rp_code rp_xref_measure(const struct rp_trace *trace, const char *module,
     struct measure m = {.t = trace, .x = x, .kernels = kernels, .out = out, .err = err};
 
     RP_TRY(rp_trace_require(trace, RP_NEED_ARGS, err));
-    rp_map_init(&m.by_op);
-    rp_map_init(&m.by_name);
     RP_TRY(rp_arg_key_init(&m.op_key, trace, "hlo_op", err));
     RP_TRY(rp_arg_key_init(&m.module_key, trace, "hlo_module", err));
     RP_TRY(index_rows(&m));

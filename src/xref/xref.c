@@ -46,7 +46,6 @@ enum rp_code rp_xref_init(struct rp_xref *x, const struct rp_program *program, s
     uint32_t first;
 
     *x = (struct rp_xref){.program = program};
-    rp_map_init(&x->names);
     for (uint32_t i = 0; program && i < program->nops; i++) {
         const char *name = rp_program_text(program, program->op_name.at[i]);
 

@@ -75,11 +75,10 @@ static bool solve_subset(double a[TERMS][TERMS], const double b[TERMS], unsigned
 static double loss_of(double a[TERMS][TERMS], const double b[TERMS], const double c[TERMS])
 {
     double sum = 0;
-    int i, k;
 
-    for (i = 0; i < TERMS; i++) {
+    for (int i = 0; i < TERMS; i++) {
         sum -= 2 * b[i] * c[i];
-        for (k = 0; k < TERMS; k++)
+        for (int k = 0; k < TERMS; k++)
             sum += c[i] * a[i][k] * c[k];
     }
     return sum;
@@ -88,13 +87,11 @@ static double loss_of(double a[TERMS][TERMS], const double b[TERMS], const doubl
 static void solve(double a[TERMS][TERMS], const double b[TERMS], double out[TERMS])
 {
     double best = INFINITY, c[TERMS];
-    unsigned set;
-    int i;
 
-    for (set = 1; set < 1u << TERMS; set++)
+    for (unsigned set = 1; set < 1u << TERMS; set++)
         if (solve_subset(a, b, set, c) && loss_of(a, b, c) < best) {
             best = loss_of(a, b, c);
-            for (i = 0; i < TERMS; i++)
+            for (int i = 0; i < TERMS; i++)
                 out[i] = c[i];
         }
 }
@@ -102,10 +99,8 @@ static void solve(double a[TERMS][TERMS], const double b[TERMS], double out[TERM
 void rp_curve_fit_base(struct rp_curve *curve, const struct rp_fit_rows *rows, double *weight)
 {
     double largest[TERMS] = {DBL_MIN, DBL_MIN, DBL_MIN, DBL_MIN};
-    size_t r;
-    int round, i, k;
 
-    for (r = 0; r < rows->n; r++) {
+    for (size_t r = 0; r < rows->n; r++) {
         double t = exp(rows->y[r]);
 
         weight[r] = 1;
@@ -114,27 +109,27 @@ void rp_curve_fit_base(struct rp_curve *curve, const struct rp_fit_rows *rows, d
         largest[2] = fmax(largest[2], rows->x[r]->memory_s / t);
         largest[3] = fmax(largest[3], rows->x[r]->extra_s / t);
     }
-    for (round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         double a[TERMS][TERMS] = {{0}}, b[TERMS] = {0}, c[TERMS] = {0};
 
-        for (r = 0; r < rows->n; r++) {
+        for (size_t r = 0; r < rows->n; r++) {
             double t = exp(rows->y[r]);
             double v[TERMS] = {1 / t / largest[0], rows->x[r]->compute_s / t / largest[1],
                                rows->x[r]->memory_s / t / largest[2],
                                rows->x[r]->extra_s / t / largest[3]};
 
-            for (i = 0; i < TERMS; i++) {
+            for (int i = 0; i < TERMS; i++) {
                 b[i] += weight[r] * v[i];
-                for (k = 0; k < TERMS; k++)
+                for (int k = 0; k < TERMS; k++)
                     a[i][k] += weight[r] * v[i] * v[k];
             }
         }
-        for (i = 0; i < TERMS; i++)
+        for (int i = 0; i < TERMS; i++)
             a[i][i] += DAMPING * (double)rows->n;
         solve(a, b, c);
-        for (i = 0; i < TERMS; i++)
+        for (int i = 0; i < TERMS; i++)
             curve->base[i] = c[i] / largest[i];
-        for (r = 0; r < rows->n; r++) {
+        for (size_t r = 0; r < rows->n; r++) {
             double ratio = exp(rp_curve_base(curve, rows->x[r]) - rows->y[r]);
 
             weight[r] = 1 / fmax(fabs(log(ratio)), SMALL_ERROR) / fmax(ratio, 1);
@@ -142,7 +137,7 @@ void rp_curve_fit_base(struct rp_curve *curve, const struct rp_fit_rows *rows, d
     }
     curve->low = INFINITY;
     curve->high = -INFINITY;
-    for (r = 0; r < rows->n; r++) {
+    for (size_t r = 0; r < rows->n; r++) {
         double b = rp_curve_base(curve, rows->x[r]);
 
         curve->low = fmin(curve->low, b);

@@ -61,9 +61,8 @@ static double piece_at(const struct rp_curve_piece *p, const struct rp_features 
 double rp_curve_at(const struct rp_curve *curve, const struct rp_features *x, double log_base)
 {
     double sum = curve->bias + curve->slope * log_base;
-    size_t i;
 
-    for (i = 0; i < curve->pieces.n; i++)
+    for (size_t i = 0; i < curve->pieces.n; i++)
         sum += (double)curve->pieces.at[i].gain * piece_at(&curve->pieces.at[i], x, log_base);
     return sum;
 }
@@ -75,15 +74,12 @@ RP_ORDER(compare_floats, float, RP_COMPARE(*a, *b))
 static enum rp_code add_pieces(struct curve_fit *c, uint8_t feature, bool is_size, float *values,
                                struct rp_err *err)
 {
-    float last;
-    size_t i;
-
-    for (i = 0; i < c->n; i++)
+    for (size_t i = 0; i < c->n; i++)
         values[i] = feature == RP_FEATURES_MAX ? (float)c->base[i] : c->x[i]->x[feature];
     qsort(values, c->n, sizeof *values, compare_floats);
-    last = values[0];
+    float last = values[0];
     if (is_size) {
-        for (i = 1; i <= PIECES; i++) {
+        for (size_t i = 1; i <= PIECES; i++) {
             float at = values[(c->n - 1) * i / PIECES];
 
             if (at > last)
@@ -93,7 +89,7 @@ static enum rp_code add_pieces(struct curve_fit *c, uint8_t feature, bool is_siz
         }
         return RP_OK;
     }
-    for (i = 1; i < c->n; i++)
+    for (size_t i = 1; i < c->n; i++)
         if (values[i] > last) {
             last = values[i];
             RP_TRY(rp_vec_push(&c->curve->pieces, ((struct rp_curve_piece){feature, last, last, 0}),
@@ -108,9 +104,8 @@ static double descend(struct curve_fit *c, const double *column, double *value, 
                       double low)
 {
     double top = -ridge * *value, bottom = ridge + DBL_EPSILON, change;
-    size_t i;
 
-    for (i = 0; i < c->n; i++) {
+    for (size_t i = 0; i < c->n; i++) {
         top += c->weight[i] * column[i] * c->rest[i];
         bottom += c->weight[i] * column[i] * column[i];
     }
@@ -120,7 +115,7 @@ static double descend(struct curve_fit *c, const double *column, double *value, 
     if (change == 0)
         return 0;
     *value += change;
-    for (i = 0; i < c->n; i++)
+    for (size_t i = 0; i < c->n; i++)
         c->rest[i] -= change * column[i];
     return fabs(change);
 }
@@ -128,10 +123,9 @@ static double descend(struct curve_fit *c, const double *column, double *value, 
 static double sweep(struct curve_fit *c, size_t nsizes)
 {
     double moved = descend(c, c->ones, &c->curve->bias, 0, -INFINITY);
-    size_t k;
 
     moved = fmax(moved, descend(c, c->base, &c->curve->slope, 0, 0));
-    for (k = 0; k < c->curve->pieces.n; k++) {
+    for (size_t k = 0; k < c->curve->pieces.n; k++) {
         struct rp_curve_piece *p = &c->curve->pieces.at[k];
         bool is_size = p->feature == RP_FEATURES_MAX || p->feature < nsizes;
         double gain = (double)p->gain;
@@ -145,35 +139,30 @@ static double sweep(struct curve_fit *c, size_t nsizes)
 
 static enum rp_code fill_columns(struct curve_fit *c, struct rp_err *err)
 {
-    size_t i, k;
-
     c->columns = malloc((c->curve->pieces.n + 1) * (c->n + 1) * sizeof *c->columns);
     if (!c->columns)
         return rp_err_nomem(err, "fitting a cost model");
-    for (k = 0; k < c->curve->pieces.n; k++)
-        for (i = 0; i < c->n; i++)
+    for (size_t k = 0; k < c->curve->pieces.n; k++)
+        for (size_t i = 0; i < c->n; i++)
             c->columns[k * c->n + i] = piece_at(&c->curve->pieces.at[k], c->x[i], c->base[i]);
     return RP_OK;
 }
 
 static void find_rest(struct curve_fit *c)
 {
-    size_t i;
-
-    for (i = 0; i < c->n; i++)
+    for (size_t i = 0; i < c->n; i++)
         c->rest[i] = c->y[i] - rp_curve_at(c->curve, c->x[i], c->base[i]);
 }
 
 static void reweigh(struct curve_fit *c)
 {
     double sum = 0;
-    size_t i;
 
-    for (i = 0; i < c->n; i++) {
+    for (size_t i = 0; i < c->n; i++) {
         c->weight[i] = NOISE / sqrt(c->rest[i] * c->rest[i] + NOISE * NOISE);
         sum += c->weight[i];
     }
-    for (i = 0; i < c->n; i++)
+    for (size_t i = 0; i < c->n; i++)
         c->weight[i] *= (double)c->n / sum;
 }
 
@@ -224,9 +213,8 @@ const struct rp_curve *rp_fit_curve(const struct rp_fit *fit, const struct rp_fe
     const struct rp_curve *found = &fit->curves.at[0];
     uint8_t aligned = alignment_of(x);
     int best = -1;
-    size_t i;
 
-    for (i = 0; i < fit->curves.n; i++) {
+    for (size_t i = 0; i < fit->curves.n; i++) {
         const struct rp_curve *c = &fit->curves.at[i];
         int fits = (c->type == type             ? 4
                     : c->type == RP_NUMBER_NONE ? 2
@@ -254,7 +242,6 @@ static enum rp_code add_curve(struct rp_fit *fit, const struct rp_fit_rows *rows
     struct curve_fit c = {.curve = &curve};
     double *memory = calloc(rows->n * 5 + 1, sizeof *memory);
     enum rp_code code = RP_OK;
-    size_t i;
 
     c.x = calloc(rows->n + 1, sizeof *c.x);
     if (!memory || !c.x) {
@@ -265,13 +252,13 @@ static enum rp_code add_curve(struct rp_fit *fit, const struct rp_fit_rows *rows
         c.weight = c.base + rows->n;
         c.rest = c.weight + rows->n;
         c.ones = c.rest + rows->n;
-        for (i = 0; i < rows->n; i++)
+        for (size_t i = 0; i < rows->n; i++)
             if (is_in_curve(&curve, rows, i)) {
                 c.x[c.n] = rows->x[i];
                 c.y[c.n++] = rows->y[i];
             }
         rp_curve_fit_base(&curve, &(struct rp_fit_rows){.n = c.n, .x = c.x, .y = c.y}, c.weight);
-        for (i = 0; i < c.n; i++) {
+        for (size_t i = 0; i < c.n; i++) {
             c.ones[i] = 1;
             c.base[i] = rp_curve_base(&curve, c.x[i]);
         }

@@ -196,10 +196,9 @@ static void traits_of(const struct rp_sample *s, enum rp_op_kind kind,
                       const struct rp_device_peaks *device, double peak, struct rp_features *f)
 {
     uint8_t least = 8;
-    int i;
 
     f->aligned = true;
-    for (i = 0; i < f->nalign; i++) {
+    for (int i = 0; i < f->nalign; i++) {
         f->aligned = f->aligned && f->align[i] >= (f->nalign > 1 ? 8 : 4);
         add_feature(f, log2(f->align[i]));
         least = f->align[i] < least ? f->align[i] : least;
@@ -256,12 +255,10 @@ void rp_features_of(const struct rp_sample *s, enum rp_op_kind kind, struct rp_f
 
 bool rp_features_below(const struct rp_features *a, const struct rp_features *b)
 {
-    int i;
-
-    for (i = 0; i < a->norder; i++)
+    for (int i = 0; i < a->norder; i++)
         if (a->order[i] > b->order[i])
             return false;
-    for (i = 0; i < a->nalign; i++)
+    for (int i = 0; i < a->nalign; i++)
         if (a->align[i] < b->align[i])
             return false;
     return true;

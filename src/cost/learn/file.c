@@ -69,9 +69,8 @@ static void work_texts(const struct rp_sample *s, char flops[32], char bytes[32]
 static void write_rows(const struct rp_learned *m, struct rp_out *out)
 {
     char shape[256], flops[32], bytes[32];
-    size_t i;
 
-    for (i = 0; i < m->samples.rows.n; i++) {
+    for (size_t i = 0; i < m->samples.rows.n; i++) {
         const struct rp_sample *s = &m->samples.rows.at[i];
 
         rp_out_text(out, "row\t");
@@ -86,8 +85,6 @@ static void write_rows(const struct rp_learned *m, struct rp_out *out)
 
 static void write_fit(const struct rp_fit *fit, struct rp_out *out)
 {
-    size_t i, k;
-
     rp_out_text(out, "fit\t");
     rp_out_escaped(out, RP_IN_LINE, fit->device);
     rp_out_char(out, '\t');
@@ -98,13 +95,13 @@ static void write_fit(const struct rp_fit *fit, struct rp_out *out)
     if (!isnan(fit->median))
         rp_out_printf(out, "\t%.4g\t%.4g", fit->median, fit->p90);
     rp_out_char(out, '\n');
-    for (i = 0; i < fit->curves.n; i++) {
+    for (size_t i = 0; i < fit->curves.n; i++) {
         const struct rp_curve *c = &fit->curves.at[i];
 
         rp_out_printf(out, "curve\t%s\t%d\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\n",
                       rp_number_names[c->type], c->aligned, c->base[0], c->base[1], c->base[2],
                       c->base[3], c->low, c->high, c->bias, c->slope);
-        for (k = 0; k < c->pieces.n; k++)
+        for (size_t k = 0; k < c->pieces.n; k++)
             rp_out_printf(out, "piece\t%d\t%.9g\t%.9g\t%.6g\n", c->pieces.at[k].feature,
                           (double)c->pieces.at[k].low, (double)c->pieces.at[k].high,
                           (double)c->pieces.at[k].gain);
@@ -113,11 +110,9 @@ static void write_fit(const struct rp_fit *fit, struct rp_out *out)
 
 void rp_learned_write(const struct rp_learned *m, struct rp_out *out)
 {
-    size_t i;
-
     rp_out_printf(out, MAGIC "\t%d\n", VERSION);
     rp_out_text(out, "method\t" METHOD "\n");
-    for (i = 0; i < m->samples.sources.n; i++) {
+    for (size_t i = 0; i < m->samples.sources.n; i++) {
         rp_out_text(out, "source\t");
         rp_out_escaped(out, RP_IN_LINE, m->samples.sources.at[i]);
         rp_out_char(out, '\n');
@@ -125,9 +120,9 @@ void rp_learned_write(const struct rp_learned *m, struct rp_out *out)
     rp_out_text(out, "# row: device, operator, format, shape, FLOPs, bytes, ns, measurements\n");
     write_rows(m, out);
     rp_out_text(out, "# fit: device, operator, kind, method, rows, formats\n");
-    for (i = 0; i < m->fits.n; i++)
+    for (size_t i = 0; i < m->fits.n; i++)
         write_fit(&m->fits.at[i], out);
-    for (i = 0; i < m->transfers.n; i++) {
+    for (size_t i = 0; i < m->transfers.n; i++) {
         const struct rp_format_gap *gap = &m->transfers.at[i];
 
         rp_out_printf(out, "gap\t%s\t%s\t%s\t%.17g\t%.17g\n", rp_op_kind_names[gap->kind],
@@ -168,9 +163,7 @@ static bool field_number(const struct field *f, double low, double high, double 
 
 static int field_word(const struct field *f, const char *const *words, int n)
 {
-    int i;
-
-    for (i = 0; i < n; i++)
+    for (int i = 0; i < n; i++)
         if (field_is(f, words[i]))
             return i;
     return -1;
@@ -288,9 +281,8 @@ static void count_features(uint8_t kind, size_t *n, size_t *nsizes)
                           .flops = 1,
                           .bytes = 1};
     struct rp_features x;
-    int i;
 
-    for (i = 0; i < RP_SHAPE_DIMS; i++)
+    for (int i = 0; i < RP_SHAPE_DIMS; i++)
         s.dim[i] = 1;
     rp_features_of(&s, (enum rp_op_kind)kind, &x);
     *n = x.n;
@@ -368,7 +360,6 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
     struct field f[MOST_FIELDS];
     size_t count = 0, i = 0;
     double version;
-    enum rp_code code;
 
     if (!n || line[0] == '#')
         return RP_OK;
@@ -397,7 +388,7 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
     }
     if (r->ended)
         return rp_err_set(err, RP_FORMAT, "'%s' line %zu: text after the end", path, number);
-    code = read_item(r, f, count, err);
+    enum rp_code code = read_item(r, f, count, err);
     return code == RP_OK ? RP_OK : rp_err_prefix(err, code, "'%s' line %zu", path, number);
 }
 
@@ -424,23 +415,23 @@ static void find_rows(const struct rp_learned *m, struct rp_fit *fit)
 /* Checks that each fit can predict and has rows of its own. */
 static enum rp_code check_fits(struct rp_learned *m, const char *path, struct rp_err *err)
 {
-    bool *taken = calloc(m->samples.rows.n + 1, sizeof *taken);
-    enum rp_code code = taken ? RP_OK : rp_err_nomem(err, "reading a cost model");
+    RP_FREED bool *taken = calloc(m->samples.rows.n + 1, sizeof *taken);
 
-    for (size_t i = 0; code == RP_OK && i < m->fits.n; i++) {
+    if (!taken)
+        return rp_err_nomem(err, "reading a cost model");
+    for (size_t i = 0; i < m->fits.n; i++) {
         struct rp_fit *fit = &m->fits.at[i];
 
         find_rows(m, fit);
         if (!fit->curves.n)
-            code = rp_err_set(err, RP_FORMAT, "'%s': the fit of '%s' is incomplete", path, fit->op);
+            return rp_err_set(err, RP_FORMAT, "'%s': the fit of '%s' is incomplete", path, fit->op);
         else if (fit->end && fit->kind != RP_OP_FUSED && taken[fit->first])
-            code = rp_err_set(err, RP_FORMAT, "'%s': two fits of '%s' for device '%s'", path,
+            return rp_err_set(err, RP_FORMAT, "'%s': two fits of '%s' for device '%s'", path,
                               fit->op, fit->device);
         else if (fit->end && fit->kind != RP_OP_FUSED)
             taken[fit->first] = true;
     }
-    free(taken);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code finish_reading(struct model_reader *r, const char *path, struct rp_err *err)
@@ -470,10 +461,9 @@ enum rp_code rp_learned_read(struct rp_learned *out, const char *path, struct rp
 {
     struct model_reader r = {.out = out};
     struct rp_arena text = RP_ARENA_INIT;
-    enum rp_code code;
 
     *out = (struct rp_learned){0};
-    code = rp_lines_read(path, MOST_BYTES, &text, read_line, &r, err);
+    enum rp_code code = rp_lines_read(path, MOST_BYTES, &text, read_line, &r, err);
     rp_arena_release(&text);
     RP_TRY(code);
     return finish_reading(&r, path, err);

@@ -12,16 +12,13 @@
 #include "facts/torch_names.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void set_dims(struct rp_sample *s, const char *op, const double *dims, size_t n)
 {
-    size_t i;
-
     s->op = op;
     s->ndims = (uint8_t)n;
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         s->dim[i] = fmax(round(dims[i]), 1);
 }
 
@@ -29,9 +26,7 @@ static void set_dims(struct rp_sample *s, const char *op, const double *dims, si
 static const struct rp_input_tensor *tensor_of(const struct rp_inputs *in, uint32_t least,
                                                uint32_t nth)
 {
-    uint32_t i;
-
-    for (i = 0; i < in->count; i++) {
+    for (uint32_t i = 0; i < in->count; i++) {
         const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (t && t->ndims >= least && nth-- == 0)
@@ -43,9 +38,8 @@ static const struct rp_input_tensor *tensor_of(const struct rp_inputs *in, uint3
 static const struct rp_input_tensor *largest_tensor(const struct rp_inputs *in)
 {
     const struct rp_input_tensor *found = NULL;
-    uint32_t i;
 
-    for (i = 0; i < in->count; i++) {
+    for (uint32_t i = 0; i < in->count; i++) {
         const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (t && (!found || t->n > found->n))
@@ -227,9 +221,8 @@ static enum rp_code add_calls(struct rp_samples *out, struct rp_op_costs *costs,
                               const char *device, struct rp_err *err)
 {
     struct rp_sample s;
-    size_t i;
 
-    for (i = 0; i < calls->calls.n; i++)
+    for (size_t i = 0; i < calls->calls.n; i++)
         if (!calls->calls.at[i].inferred &&
             rp_sample_of_call(costs, work, &calls->calls.at[i], device, &out->arena, &s))
             RP_TRY(rp_vec_push(&out->rows, s, err));

@@ -41,27 +41,22 @@ const char *const rp_provenance_names[3] = {"measured", "fitted", "assumed"};
 uint32_t rp_learn_fold(const struct rp_sample *s)
 {
     uint64_t hash = rp_hash_bytes(s->op, strlen(s->op));
-    int i;
 
-    for (i = 0; i < s->ndims; i++)
+    for (int i = 0; i < s->ndims; i++)
         hash = rp_hash_join(hash, (uint64_t)s->dim[i]);
     return (uint32_t)(rp_hash_u64(hash) % RP_LEARN_FOLDS);
 }
 
 static void fit_release(struct rp_fit *fit)
 {
-    size_t i;
-
-    for (i = 0; i < fit->curves.n; i++)
+    for (size_t i = 0; i < fit->curves.n; i++)
         rp_vec_release(&fit->curves.at[i].pieces);
     rp_vec_release(&fit->curves);
 }
 
 void rp_learned_release(struct rp_learned *model)
 {
-    size_t i;
-
-    for (i = 0; i < model->fits.n; i++)
+    for (size_t i = 0; i < model->fits.n; i++)
         fit_release(&model->fits.at[i]);
     rp_vec_release(&model->fits);
     rp_vec_release(&model->transfers);
@@ -83,12 +78,10 @@ static bool is_kin(const struct rp_sample *a, const struct rp_sample *b)
    operator. */
 static void smooth_rows(struct rp_learned *m, const double *y, size_t first, size_t end)
 {
-    size_t i, k;
-
-    for (i = first; i < end; i++) {
+    for (size_t i = first; i < end; i++) {
         double low = y[i], high = low;
 
-        for (k = first; k < end; k++) {
+        for (size_t k = first; k < end; k++) {
             if (y[k] > low && rp_features_below(&m->features.at[k], &m->features.at[i]))
                 low = y[k];
             if (y[k] < high && rp_features_below(&m->features.at[i], &m->features.at[k]))
@@ -187,9 +180,8 @@ static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, s
     struct rp_fit_rows rows = {0};
     struct fit_memory f = {0};
     enum rp_code code = fit_memory_init(&f, m->samples.rows.n, sel->family, err);
-    size_t i;
 
-    for (i = 0; code == RP_OK && i < m->samples.rows.n; i++)
+    for (size_t i = 0; code == RP_OK && i < m->samples.rows.n; i++)
         if (is_selected(sel, &m->samples.rows.at[i])) {
             const struct rp_sample *s = &m->samples.rows.at[i];
 
@@ -208,7 +200,7 @@ static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, s
     rows.y = f.y;
     fit.count = (uint32_t)rows.n;
     if (code == RP_OK && rows.n >= LEAST_ROWS) {
-        for (i = 0; i < rows.n; i++)
+        for (size_t i = 0; i < rows.n; i++)
             fit.types |= 1u << rows.type[i];
         code = rp_fit_curves_to(&fit, &rows, err);
         if (code == RP_OK)
@@ -223,9 +215,8 @@ static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, s
 static bool seen_before(const struct rp_learned *m, size_t i, bool by_device)
 {
     const struct rp_sample *rows = m->samples.rows.at, *s = &rows[i];
-    size_t k;
 
-    for (k = 0; k < m->fits.n; k++) {
+    for (size_t k = 0; k < m->fits.n; k++) {
         const struct rp_fit *f = &m->fits.at[k];
         bool same = s->kind == RP_OP_FUSED ? f->kind == RP_OP_FUSED : !strcmp(f->op, s->op);
 
@@ -284,14 +275,13 @@ double rp_quantile(const double *sorted, size_t n, double q)
 void rp_fit_interval(struct rp_fit *fit, double *errors, size_t n)
 {
     double wider = 1 + WIDER_OF_FEW / (double)(n + 1);
-    size_t i;
 
     if (n < LEAST_ROWS)
         return;
     qsort(errors, n, sizeof *errors, compare_doubles);
     fit->error_low = fmin(rp_quantile(errors, n, TAIL) * wider, -LEAST_RESIDUAL);
     fit->error_high = fmax(rp_quantile(errors, n, 1 - TAIL) * wider, LEAST_RESIDUAL);
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         errors[i] = fabs(exp(-errors[i]) - 1);
     qsort(errors, n, sizeof *errors, compare_doubles);
     fit->median = rp_quantile(errors, n, 0.5);
@@ -303,10 +293,9 @@ static enum rp_code find_errors(const struct rp_learned *m, double *errors, stru
 {
     size_t n = m->samples.rows.n, i;
     uint8_t *left_out = calloc(n + 1, 1);
-    uint32_t fold;
     enum rp_code code = left_out ? RP_OK : rp_err_nomem(err, "learning a cost model");
 
-    for (fold = 0; code == RP_OK && fold < RP_LEARN_FOLDS; fold++) {
+    for (uint32_t fold = 0; code == RP_OK && fold < RP_LEARN_FOLDS; fold++) {
         struct rp_learned other;
 
         for (i = 0; i < n; i++)
@@ -349,13 +338,11 @@ static enum rp_code calibrate(struct rp_learned *m, struct rp_err *err)
 enum rp_code rp_learn(struct rp_learned *out, const struct rp_samples *samples,
                       const uint8_t *left_out, bool calibrated, struct rp_err *err)
 {
-    size_t i;
-
     *out = (struct rp_learned){.fits.n = 0};
-    for (i = 0; i < samples->rows.n; i++)
+    for (size_t i = 0; i < samples->rows.n; i++)
         if (!left_out || !left_out[i])
             RP_TRY(rp_vec_push(&out->samples.rows, samples->rows.at[i], err));
-    for (i = 0; i < samples->sources.n; i++)
+    for (size_t i = 0; i < samples->sources.n; i++)
         RP_TRY(rp_vec_push(&out->samples.sources, samples->sources.at[i], err));
     RP_TRY(rp_samples_merge(&out->samples, err));
     RP_TRY(rp_learned_prepare(out, err));

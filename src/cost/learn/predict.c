@@ -84,11 +84,11 @@ static double fit_near_rows(const struct rp_learned *m, const struct rp_fit *fit
                             const struct rp_sample *s, const struct rp_features *x)
 {
     double low = -INFINITY, high = INFINITY, y = rp_fit_at(fit, x, s->type);
-    uint32_t i;
 
     if (s->kind == RP_OP_CONV)
         return y + rp_neighbours_shift(m, fit, x);
-    for (i = fit->first; rp_op_is_monotone(s->kind) && i < fit->end && i < m->samples.rows.n; i++) {
+    for (uint32_t i = fit->first;
+         rp_op_is_monotone(s->kind) && i < fit->end && i < m->samples.rows.n; i++) {
         if (m->samples.rows.at[i].type != s->type)
             continue;
         if (m->smooth.at[i] > low && rp_features_below(&m->features.at[i], x))
@@ -102,9 +102,7 @@ static double fit_near_rows(const struct rp_learned *m, const struct rp_fit *fit
 static const struct rp_sample *measured_row(const struct rp_learned *m, const struct rp_fit *fit,
                                             const struct rp_sample *s, size_t *at)
 {
-    uint32_t i;
-
-    for (i = fit->first; i < fit->end && i < m->samples.rows.n; i++)
+    for (uint32_t i = fit->first; i < fit->end && i < m->samples.rows.n; i++)
         if (m->samples.rows.at[i].type == s->type &&
             rp_sample_same_shape(&m->samples.rows.at[i], s) &&
             !strcmp(m->samples.rows.at[i].op, s->op)) {
@@ -118,9 +116,7 @@ static const struct rp_sample *measured_row(const struct rp_learned *m, const st
 static const struct rp_fit *find_fit(const struct rp_learned *m, const struct rp_sample *s,
                                      const char *device)
 {
-    size_t i;
-
-    for (i = 0; i < m->fits.n; i++) {
+    for (size_t i = 0; i < m->fits.n; i++) {
         const struct rp_fit *f = &m->fits.at[i];
 
         if (f->op[0] != '~' && (!device || !strcmp(f->device, device)) &&
@@ -136,9 +132,8 @@ static const struct rp_fit *find_family(const struct rp_learned *m, uint8_t kind
     uint8_t family = kind == RP_OP_BMM || kind == RP_OP_CONV ? RP_OP_MATMUL
                      : kind == RP_OP_FUSED                   ? RP_OP_ELEMENTS
                                                              : kind;
-    size_t i;
 
-    for (i = 0; i < m->fits.n; i++)
+    for (size_t i = 0; i < m->fits.n; i++)
         if (m->fits.at[i].op[0] == '~' && m->fits.at[i].kind == family)
             return &m->fits.at[i];
     return NULL;
@@ -159,9 +154,8 @@ static uint8_t similar_format(const struct rp_fit *fit, uint8_t type)
                                     RP_NUMBER_TF32, RP_NUMBER_FP64, RP_NUMBER_FP8};
     double wide = rp_number_bytes((enum rp_number)type);
     uint8_t found = RP_NUMBER_NONE;
-    size_t i;
 
-    for (i = 0; i < sizeof order; i++)
+    for (size_t i = 0; i < sizeof order; i++)
         if (fit->types & 1u << order[i] &&
             (!found || rp_number_bytes((enum rp_number)order[i]) == wide))
             found = order[i];
@@ -176,8 +170,6 @@ static double from_format(const struct rp_learned *m, const struct rp_fit *fit,
 {
     struct rp_sample known = *s;
     struct rp_features x, as_known;
-    const struct rp_curve *c;
-    double reach;
 
     known.type = from;
     rp_features_of(s, (enum rp_op_kind)fit->kind, &x);
@@ -188,8 +180,9 @@ static double from_format(const struct rp_learned *m, const struct rp_fit *fit,
     if (x.peak == as_known.peak || fit->kind < RP_OP_MATMUL || fit->kind > RP_OP_ATTENTION)
         return rp_fit_at(fit, &x, known.type);
     x.aligned = x.aligned || x.peak < as_known.peak;
-    c = rp_fit_curve(fit, &x, known.type);
-    reach = 1 / (x.peak < as_known.peak ? REACH_SLOW : REACH_FAST) / (c->base[1] + c->base[3]);
+    const struct rp_curve *c = rp_fit_curve(fit, &x, known.type);
+    double reach =
+        1 / (x.peak < as_known.peak ? REACH_SLOW : REACH_FAST) / (c->base[1] + c->base[3]);
     reach = x.peak < as_known.peak ? fmin(reach, 1) : fmax(reach, 1);
     return log(c->base[0] + reach * (c->base[1] * x.compute_s + c->base[3] * x.extra_s) +
                c->base[2] * x.memory_s);
@@ -262,14 +255,13 @@ static double in_other_format(const struct rp_learned *m, const struct rp_fit *f
 {
     uint8_t from = similar_format(fit, s->type);
     double y = fit->kind == RP_OP_CONV ? as_kin_differs(m, fit, s, from) : NAN, part;
-    size_t i;
 
     if (!isnan(y))
         return y;
     y = from_format(m, fit, s, from);
     part = (y - log(QUICK_S)) / (log(SLOW_S) - log(QUICK_S));
     part = fmin(fmax(part, 0), 1);
-    for (i = 0; i < m->transfers.n; i++) {
+    for (size_t i = 0; i < m->transfers.n; i++) {
         const struct rp_format_gap *t = &m->transfers.at[i];
 
         if (t->kind == family_of(s->kind) && t->from == from && t->to == s->type)
@@ -293,8 +285,6 @@ static enum rp_code compare_formats(struct rp_learned *m, uint8_t kind, uint8_t 
                                     double *errors, struct rp_err *err)
 {
     size_t n = m->samples.rows.n, nquick = 0, nslow = 0, i;
-    double quick, slow;
-    uint32_t r;
 
     for (i = 0; i < m->fits.n; i++) {
         const struct rp_fit *fit = &m->fits.at[i];
@@ -302,7 +292,7 @@ static enum rp_code compare_formats(struct rp_learned *m, uint8_t kind, uint8_t 
         if (fit->op[0] == '~' || family_of(fit->kind) != kind || fit->kind == RP_OP_FUSED ||
             !(fit->types & 1u << from) || !(fit->types & 1u << to))
             continue;
-        for (r = fit->first; r < fit->end && r < n; r++) {
+        for (uint32_t r = fit->first; r < fit->end && r < n; r++) {
             const struct rp_sample *s = &m->samples.rows.at[r];
             double y = log(s->ns / 1e9), guess;
 
@@ -315,8 +305,8 @@ static enum rp_code compare_formats(struct rp_learned *m, uint8_t kind, uint8_t 
                 errors[n + nslow++] = y - guess;
         }
     }
-    quick = median_of(errors, nquick);
-    slow = median_of(errors + n, nslow);
+    double quick = median_of(errors, nquick);
+    double slow = median_of(errors + n, nslow);
     if (nquick + nslow < ENOUGH_GAPS)
         return RP_OK;
     return rp_vec_push(&m->transfers,
@@ -331,14 +321,12 @@ enum rp_code rp_learned_compare_formats(struct rp_learned *m, struct rp_err *err
     double *errors = calloc(2 * m->samples.rows.n + 2, sizeof *errors);
     enum rp_code code = errors ? RP_OK : rp_err_nomem(err, "learning a cost model");
     uint32_t types = 0;
-    unsigned from, to;
-    size_t i;
 
-    for (i = 0; i < m->fits.n; i++)
+    for (size_t i = 0; i < m->fits.n; i++)
         types |= m->fits.at[i].types;
-    for (i = 0; i < sizeof kinds; i++)
-        for (from = 1; from < RP_NUMBERS; from++)
-            for (to = 1; code == RP_OK && to < RP_NUMBERS; to++)
+    for (size_t i = 0; i < sizeof kinds; i++)
+        for (unsigned from = 1; from < RP_NUMBERS; from++)
+            for (unsigned to = 1; code == RP_OK && to < RP_NUMBERS; to++)
                 if (from != to && types & 1u << from && types & 1u << to)
                     code = compare_formats(m, kinds[i], (uint8_t)from, (uint8_t)to, errors, err);
     free(errors);
@@ -449,14 +437,14 @@ bool rp_learned_ratio_of(const struct rp_learned *m, const struct rp_sample *fro
                          const struct rp_sample *to, struct rp_learned_ratio *out)
 {
     struct rp_learned_time a, b;
-    double doubt;
 
     if (!rp_learned_predict(m, from, &a) || !rp_learned_predict(m, to, &b) || !(a.ns > 0))
         return false;
     out->ratio = b.ns / a.ns;
     /* the errors of both are partly the same: a shape that is slow for its size is so in both
        formats */
-    doubt = sqrt((pow(log(a.high_ns / a.low_ns), 2) + pow(log(b.high_ns / b.low_ns), 2)) / 2) / 2;
+    double doubt =
+        sqrt((pow(log(a.high_ns / a.low_ns), 2) + pow(log(b.high_ns / b.low_ns), 2)) / 2) / 2;
     out->low = out->ratio * exp(-doubt);
     out->high = out->ratio * exp(doubt);
     out->provenance = a.provenance > b.provenance ? a.provenance : b.provenance;

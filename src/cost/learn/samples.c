@@ -76,15 +76,13 @@ void rp_samples_release(struct rp_samples *samples)
 
 const struct rp_op_name *rp_op_name_of(const char *op, size_t len)
 {
-    size_t i;
-
     if (len > 6 && !strncmp(op, "aten::", 6)) {
         op += 6;
         len -= 6;
     }
     while (len > 1 && op[len - 1] == '_')
         len--;
-    for (i = 0; i < sizeof op_names / sizeof op_names[0]; i++)
+    for (size_t i = 0; i < sizeof op_names / sizeof op_names[0]; i++)
         if (strlen(op_names[i].name) == len && !strncmp(op_names[i].name, op, len))
             return &op_names[i];
     return NULL;
@@ -103,9 +101,8 @@ enum rp_number rp_number_of_word(const char *word, size_t len)
         {"float16", RP_NUMBER_FP16},  {"half", RP_NUMBER_FP16}, {"fp8", RP_NUMBER_FP8},
         {"f8", RP_NUMBER_FP8},        {"fp4", RP_NUMBER_FP4},   {"int8", RP_NUMBER_INT8},
         {"i8", RP_NUMBER_INT8},       {"int", RP_NUMBER_INT}};
-    size_t i;
 
-    for (i = 0; i < sizeof words / sizeof words[0]; i++)
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strlen(words[i].word) == len && !strncasecmp(words[i].word, word, len))
             return words[i].type;
     return RP_NUMBER_NONE;
@@ -147,10 +144,9 @@ enum rp_code rp_sample_shape_parse(const char *text, size_t len, struct rp_sampl
 const char *rp_sample_shape_text(const struct rp_sample *s, char *buf, size_t size)
 {
     size_t at = 0;
-    int i;
 
     buf[0] = '\0';
-    for (i = 0; i < s->ndims && at + 1 < size; i++) {
+    for (int i = 0; i < s->ndims && at + 1 < size; i++) {
         int n = snprintf(buf + at, size - at, "%s%.0f", i ? "x" : "", s->dim[i]);
 
         at += n > 0 ? (size_t)n : 0;
@@ -161,9 +157,8 @@ const char *rp_sample_shape_text(const struct rp_sample *s, char *buf, size_t si
 double rp_sample_elements(const struct rp_sample *s)
 {
     double n = 1;
-    int i;
 
-    for (i = 0; i < s->ndims; i++)
+    for (int i = 0; i < s->ndims; i++)
         n *= s->dim[i];
     return n;
 }
@@ -254,9 +249,7 @@ bool rp_sample_same_shape(const struct rp_sample *a, const struct rp_sample *b)
 
 static int compare_dims(const struct rp_sample *a, const struct rp_sample *b)
 {
-    int i;
-
-    for (i = 0; i < a->ndims && i < b->ndims; i++)
+    for (int i = 0; i < a->ndims && i < b->ndims; i++)
         if (a->dim[i] != b->dim[i])
             return a->dim[i] < b->dim[i] ? -1 : 1;
     return RP_COMPARE(a->ndims, b->ndims);
@@ -282,15 +275,13 @@ enum rp_code rp_samples_merge(struct rp_samples *samples, struct rp_err *err)
     if (i < samples->rows.n) /* rows of a model that was written are already in order */
         qsort(rows, samples->rows.n, sizeof *rows, compare_samples);
     for (i = 0; i < samples->rows.n; i = end) {
-        struct rp_sample one;
         double count = 0;
-        size_t k;
 
         for (end = i + 1; end < samples->rows.n && is_same(&rows[i], &rows[end]);)
             end++;
-        for (k = i; k < end; k++)
+        for (size_t k = i; k < end; k++)
             count += rows[k].count;
-        one = rows[i + (end - i) / 2];
+        struct rp_sample one = rows[i + (end - i) / 2];
         if ((end - i) % 2 == 0)
             one.ns = (one.ns + rows[i + (end - i) / 2 - 1].ns) / 2;
         one.count = count;

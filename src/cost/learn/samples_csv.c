@@ -9,7 +9,6 @@
 #include "io/lines.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -87,12 +86,10 @@ static size_t split_line(const char *line, size_t n, struct csv_cell *cells)
 
 static void read_head(const struct csv_cell *cells, size_t n, int *at)
 {
-    size_t i, k;
-
-    for (i = 0; i < CSV_COLUMNS; i++)
+    for (size_t i = 0; i < CSV_COLUMNS; i++)
         at[i] = -1;
-    for (i = 0; i < n; i++)
-        for (k = 0; k < sizeof csv_names / sizeof csv_names[0]; k++)
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof csv_names / sizeof csv_names[0]; k++)
             if (strlen(csv_names[k].name) == cells[i].n &&
                 !strncasecmp(csv_names[k].name, cells[i].text, cells[i].n) &&
                 at[csv_names[k].column] < 0)
@@ -111,13 +108,12 @@ static bool head_is_whole(const int *at, bool timed)
 static double number_of(const struct csv_cell *c)
 {
     char buf[64], *end;
-    double value;
 
     if (!c->n || c->n >= sizeof buf)
         return NAN;
     memcpy(buf, c->text, c->n);
     buf[c->n] = '\0';
-    value = strtod(buf, &end);
+    double value = strtod(buf, &end);
     return *end ? NAN : value;
 }
 
@@ -194,12 +190,10 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
 {
     struct csv *csv = user;
     struct csv_cell cells[MOST_COLUMNS];
-    size_t count;
-    enum rp_code code;
 
     if (!n || line[0] == '#' || (n == 1 && line[0] == '\r'))
         return RP_OK;
-    count = split_line(line, n, cells);
+    size_t count = split_line(line, n, cells);
     if (!csv->has_head) {
         csv->has_head = true;
         read_head(cells, count, csv->at);
@@ -211,7 +205,7 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
                                 path, csv->timed ? " and time_us" : "",
                                 csv->timed ? " and fused_us" : "");
     }
-    code = read_row(csv, cells, count, err);
+    enum rp_code code = read_row(csv, cells, count, err);
     if (code == RP_USAGE && csv->timed)
         code = RP_FORMAT;
     return code == RP_OK ? RP_OK : rp_err_prefix(err, code, "'%s' line %zu", path, number);

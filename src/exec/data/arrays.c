@@ -162,13 +162,12 @@ enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out
     size_t head = bytes[6] == 1 ? le16(bytes + 8) : le32(bytes + 8);
     if (bytes[6] < 1 || bytes[6] > 3 || head > n - begin || head > 65536)
         return rp_err_set_at(err, RP_FORMAT, 6, "its header is truncated or of an unknown version");
-    char *header = malloc(head + 1);
+    RP_FREED char *header = malloc(head + 1);
     RP_TRY(rp_err_need(header, err, "reading an array"));
     memcpy(header, bytes + begin, head);
     header[head] = '\0';
-    enum rp_code code = npy_fill(header, bytes + begin + head, n - begin - head, out, err);
-    free(header);
-    return code;
+
+    return npy_fill(header, bytes + begin + head, n - begin - head, out, err);
 }
 
 /* ---- npz ---- */
@@ -301,21 +300,16 @@ static enum rp_code zip_array(const struct zip_member *m, struct rp_tensor **out
                               struct rp_err *err)
 {
     const uint8_t *plain = m->data;
-    uint8_t *held = NULL;
-    enum rp_code code = RP_OK;
+    RP_FREED uint8_t *held = NULL;
 
     if (m->method == 8) {
         plain = held = malloc(m->plain + 1);
-        code = held ? zip_inflate(m, held, err) : rp_err_nomem(err, "reading an array");
-    } else if (m->method != 0) {
+        RP_TRY(held ? zip_inflate(m, held, err) : rp_err_nomem(err, "reading an array"));
+    } else if (m->method != 0)
         return rp_err_set(err, RP_UNSUPPORTED, "unknown compression method %u", m->method);
-    }
-    if (code == RP_OK && rp_deflate_zlib.crc(0, plain, m->plain) != m->crc)
-        code = rp_err_set(err, RP_FORMAT, "checksum mismatch: the file is damaged");
-    if (code == RP_OK)
-        code = rp_npy_parse(plain, m->plain, out, err);
-    free(held);
-    return code;
+    if (rp_deflate_zlib.crc(0, plain, m->plain) != m->crc)
+        return rp_err_set(err, RP_FORMAT, "checksum mismatch: the file is damaged");
+    return rp_npy_parse(plain, m->plain, out, err);
 }
 
 static enum rp_code arrays_add(struct rp_arrays *to, const char *name, size_t n,

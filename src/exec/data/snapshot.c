@@ -254,7 +254,7 @@ static enum rp_code take_values(struct reader *r, const struct shape *s, struct 
 static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const struct shape *s,
                                  void *to)
 {
-    struct rp_proto_writer joined = {0};
+    RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer joined = {0};
     struct rp_bytes data;
     bool varints;
     uint32_t field = rp_literal_field(s->elem, &varints);
@@ -262,11 +262,9 @@ static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const 
     if (!field)
         return rp_err_set(r->err, RP_UNSUPPORTED, "element type %s has no values",
                           rp_elem_name(s->elem));
-    enum rp_code code = gather_fields(r, bytes, field, &joined, &data);
-    if (code == RP_OK)
-        code = take_values(r, s, data, varints, !joined.bytes.n, to);
-    rp_proto_writer_release(&joined);
-    return code;
+
+    RP_TRY(gather_fields(r, bytes, field, &joined, &data));
+    return take_values(r, s, data, varints, !joined.bytes.n, to);
 }
 
 static enum rp_code read_literal(struct reader *r, struct rp_bytes bytes, unsigned depth, void *to)

@@ -248,27 +248,27 @@ static enum rp_code measure_runs(struct rp_executable *exe, const struct rp_timi
         RP_TRY(exe->engine->mark(exe, true, err));
     int64_t waited = waited_ns(exe);
     int64_t begin = rp_clock_ns();
-    enum rp_code code = count_runs(exe, o, limit_ns, cold, out, err);
+
+    RP_TRY(count_runs(exe, o, limit_ns, cold, out, err));
     if (waited >= 0)
         out->waited = (double)(waited_ns(exe) - waited) / (double)(rp_clock_ns() - begin + 1);
-    if (code == RP_OK && exe->engine->mark)
-        code = exe->engine->mark(exe, false, err);
-    return code == RP_OK ? rp_timing_sum_up(out, err) : code;
+    if (exe->engine->mark)
+        RP_TRY(exe->engine->mark(exe, false, err));
+    return rp_timing_sum_up(out, err);
 }
 
 enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_options *options,
                            struct rp_timing *out, struct rp_err *err)
 {
-    unsigned char *cold = NULL;
+    RP_FREED unsigned char *cold = NULL;
 
     memset(out, 0, sizeof *out);
     if (options->cold) {
         cold = calloc(1, COLD_BYTES);
         RP_TRY(rp_err_need(cold, err, "emptying caches"));
     }
-    enum rp_code code = measure_runs(exe, options, cold, out, err);
-    free(cold);
-    return code;
+
+    return measure_runs(exe, options, cold, out, err);
 }
 
 void rp_timing_release(struct rp_timing *t)

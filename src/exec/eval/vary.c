@@ -166,12 +166,11 @@ static enum rp_code reorder_sums(struct rp_eval *e, const struct rp_node *node,
 enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor *t;
     double terms;
     unsigned units;
 
     RP_TRY(reorder_sums(e, node, in, out, err));
-    t = *out;
+    struct rp_tensor *t = *out;
     if (!rp_elem_is_small_float(t->elem) || t->unit > 2 ||
         !(units = units_of(e->plan, node, &terms)))
         return RP_OK;

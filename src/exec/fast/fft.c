@@ -72,18 +72,15 @@ static struct wave *wave_copy(struct rp_plan *plan, const struct rp_fft *f)
 static enum rp_code wave_new(struct rp_plan *plan, size_t n, int sign, struct wave **out,
                              struct rp_err *err)
 {
-    struct rp_fft f;
-    enum rp_code code = rp_fft_init(&f, n, sign, err);
+    RP_SCOPED(rp_fft_release) struct rp_fft f = {0};
 
-    if (code == RP_OK) {
-        *out = wave_copy(plan, &f);
-        if (*out && f.power)
-            (*out)->power = wave_copy(plan, f.power);
-        if (!*out || (f.power && !(*out)->power))
-            code = rp_err_nomem(err, "planning");
-    }
-    rp_fft_release(&f);
-    return code;
+    RP_TRY(rp_fft_init(&f, n, sign, err));
+    *out = wave_copy(plan, &f);
+    if (*out && f.power)
+        (*out)->power = wave_copy(plan, f.power);
+    if (!*out || (f.power && !(*out)->power))
+        return rp_err_nomem(err, "planning");
+    return RP_OK;
 }
 
 enum rp_code rp_fast_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)

@@ -11,7 +11,6 @@
 #include "exec/ref/reduce.h"
 #include "program/opcodes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS 256 /* at most RP_TAPE_LANES */

@@ -273,7 +273,7 @@ static enum rp_code none_found(enum rp_plugin_kind kind, const char *where, stru
 enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char **path,
                                struct rp_err *err)
 {
-    struct rp_plugins plugins;
+    RP_SCOPED(rp_plugins_release) struct rp_plugins plugins = {0};
 
     *path = NULL;
     if (where && !*where)
@@ -285,25 +285,23 @@ enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char
             realpath(where, NULL); /* realpath, because dlopen looks for plain names elsewhere */
         return rp_err_need(*path, err, "looking for plugins");
     }
-    enum rp_code code = rp_plugins_find(&plugins, err);
-    if (code == RP_OK) {
-        const struct rp_plugin *best = NULL;
 
-        for (size_t i = 0; i < plugins.list.n; i++) {
-            const struct rp_plugin *at = &plugins.list.at[i];
+    RP_TRY(rp_plugins_find(&plugins, err));
+    const struct rp_plugin *best = NULL;
 
-            if (at->kind != kind || (where && strcmp(at->name, where) != 0))
-                continue;
-            if (!best || rank_of(at) > rank_of(best))
-                best = at;
-        }
-        const struct rp_plugin *chosen = best && (where || rank_of(best) >= 0) ? best : NULL;
-        *path = chosen ? strdup(chosen->path) : NULL;
-        if (!chosen)
-            code = none_found(kind, where, err);
-        else if (!*path)
-            code = rp_err_nomem(err, "looking for plugins");
+    for (size_t i = 0; i < plugins.list.n; i++) {
+        const struct rp_plugin *at = &plugins.list.at[i];
+
+        if (at->kind != kind || (where && strcmp(at->name, where) != 0))
+            continue;
+        if (!best || rank_of(at) > rank_of(best))
+            best = at;
     }
-    rp_plugins_release(&plugins);
-    return code;
+    const struct rp_plugin *chosen = best && (where || rank_of(best) >= 0) ? best : NULL;
+    *path = chosen ? strdup(chosen->path) : NULL;
+    if (!chosen)
+        RP_TRY(none_found(kind, where, err));
+    else if (!*path)
+        return rp_err_nomem(err, "looking for plugins");
+    return RP_OK;
 }

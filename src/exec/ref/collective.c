@@ -113,7 +113,6 @@ static enum rp_code reduce_members(const struct collective *c, struct rp_tensor 
 {
     struct rp_tensor *sum, *value = NULL;
     struct rp_tape_frame f;
-    enum rp_code code;
 
     RP_TRY(rp_tensor_wide(of[0], &sum, err));
     if (sum == of[0]) { /* copied, because the operand must not be changed in place */
@@ -121,7 +120,7 @@ static enum rp_code reduce_members(const struct collective *c, struct rp_tensor 
         RP_TRY(rp_tensor_new(of[0]->elem, of[0]->dims, of[0]->rank, &sum, err));
         memcpy(sum->data, of[0]->data, rp_tensor_bytes(sum));
     }
-    code = rp_tape_begin(c->tape, &f, err);
+    enum rp_code code = rp_tape_begin(c->tape, &f, err);
     for (unsigned k = 1; k < n && code == RP_OK; k++) {
         code = rp_tensor_wide(of[k], &value, err);
         for (size_t at = 0; code == RP_OK && at < sum->n; at += RP_TAPE_LANES) {

@@ -250,8 +250,9 @@ static enum rp_code map_run(struct rp_eval *e, const struct rp_node *node,
     (void)e;
     RP_TRY(rp_node_result(node, out, err));
     struct rp_tensor *t = *out;
-    enum rp_code code = rp_tape_begin(node->attrs, &frame, err);
-    for (size_t at = 0; code == RP_OK && at < t->n; at += RP_TAPE_LANES) {
+
+    RP_TRY(rp_tape_begin(node->attrs, &frame, err));
+    for (size_t at = 0; at < t->n; at += RP_TAPE_LANES) {
         size_t n = t->n - at < RP_TAPE_LANES ? t->n - at : RP_TAPE_LANES;
 
         for (uint32_t k = 0; k < node->nin; k++)
@@ -259,9 +260,8 @@ static enum rp_code map_run(struct rp_eval *e, const struct rp_node *node,
         rp_tape_run(&frame, n);
         memcpy(t->data + at * t->unit, rp_tape_result(&frame, 0), n * t->unit);
     }
-    if (code == RP_OK)
-        rp_tape_end(&frame);
-    return code;
+    rp_tape_end(&frame);
+    return RP_OK;
 }
 
 #define ROW(id)                               \

@@ -8,7 +8,6 @@
 #include "program/literal.h"
 #include "program/opcodes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define RUN(name)                                                                 \

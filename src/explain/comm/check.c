@@ -105,15 +105,13 @@ static const char *line_of(const char *stack, struct rp_arena *arena)
     const char *open, *close, *end, *found = NULL;
 
     for (; *stack; stack = *end ? end + 1 : end) {
-        bool library;
-
         end = strchrnul(stack, ';');
         open = memchr(stack, '(', (size_t)(end - stack));
         close = open ? memchr(open, ')', (size_t)(end - open)) : NULL;
         if (!close || close[1] != ':' || close + 2 >= end ||
             !rp_text_ends_n(stack, (size_t)(open - stack), ".py"))
             continue;
-        library = is_library(stack, open);
+        bool library = is_library(stack, open);
         if (found && library)
             continue;
         found =
@@ -270,9 +268,8 @@ static enum rp_code longest_place(const struct rp_trace *t, bool main_only, int6
     const struct rp_call_samples *c = &t->samples;
     RP_VEC(int64_t) weights = {0};
     enum rp_code code = RP_OK;
-    struct rp_map known;
+    struct rp_map known = {0};
 
-    rp_map_init(&known);
     for (uint32_t i = 0; i < c->n && code == RP_OK; i++) {
         int64_t weight = rp_sampled_weight(t, i, since_ns, INT64_MAX);
         struct place p = {RP_NONE, 0};
@@ -459,9 +456,8 @@ static struct rp_comm_check *new_row(struct compare *w, const struct rp_comm_cal
 static void add_members(struct compare *w)
 {
     size_t known = w->nseats, nothing;
-    struct rp_map absent;
+    struct rp_map absent = {0};
 
-    rp_map_init(&absent);
     for (size_t i = 0; i < known; i++) {
         const struct seat *s = &w->seats[i];
         const char *at = s->last_call->members;
@@ -545,14 +541,17 @@ static bool compare_values(struct compare *w, const struct item *x, size_t n, va
 
     for (size_t i = 0; i < n; i++) {
         const struct rp_comm_call *c = x[i].call;
-        const char *own, *others;
 
         if (value(c) == value(u) || !value(c) || !value(u) ||
             (value == size_value && type_value(c) != type_value(u))) /* bytes of another type */
             continue;
         differs = true;
-        own = value == kind_value ? c->kind : value == type_value ? c->dtype : size_text(w, c);
-        others = value == kind_value ? u->kind : value == type_value ? u->dtype : size_text(w, u);
+        const char *own = value == kind_value   ? c->kind
+                          : value == type_value ? c->dtype
+                                                : size_text(w, c);
+        const char *others = value == kind_value   ? u->kind
+                             : value == type_value ? u->dtype
+                                                   : size_text(w, u);
         new_row(w, c, x[i].rank, problem, order,
                 rp_arena_textf(w->arena, "%s, others %s", own, others));
     }
@@ -575,7 +574,6 @@ static size_t find_missing(struct compare *w, const struct item *x, size_t n, st
 
     for (size_t i = 0; i < nseats; i++) {
         struct seat *s = &seats[i];
-        struct rp_comm_check *row;
 
         while (k < n && x[k].rank < s->rank)
             k++;
@@ -585,10 +583,11 @@ static size_t find_missing(struct compare *w, const struct item *x, size_t n, st
         if (s->missed)
             continue;
         s->missed = true;
-        row = new_row(w, usual(x, n, kind_value), s->rank, "not_entered", 1,
-                      !s->last_call ? "made no call in this group"
-                                    : rp_arena_textf(w->arena, "its last: %s, number %lld",
-                                                     s->last_call->kind, (long long)s->last));
+        struct rp_comm_check *row =
+            new_row(w, usual(x, n, kind_value), s->rank, "not_entered", 1,
+                    !s->last_call ? "made no call in this group"
+                                  : rp_arena_textf(w->arena, "its last: %s, number %lld",
+                                                   s->last_call->kind, (long long)s->last));
         if (row)
             row->line = place_of(w, s->rank, s->last_call ? s->last_call->line : NULL);
     }

@@ -672,11 +672,9 @@ static enum rp_code comm_rank(const struct rp_loaded *loaded, const struct rp_sc
 {
     const struct rp_trace *t = loaded->trace;
     struct rp_comm_part *out = part->data;
-    const struct rp_collectives *list;
     struct rp_comm_place place;
     struct rp_trace_life life;
     int64_t since_ns = t->totals.span_begin_ns;
-    bool recorded;
 
     RP_TRY(rp_comm_fill_part(t, scope, &part->arena, out, err));
     RP_TRY(rp_recorder_find(t, &out->recorder, err));
@@ -687,11 +685,11 @@ static enum rp_code comm_rank(const struct rp_loaded *loaded, const struct rp_sc
         if (!out->lanes[i].comm.host)
             RP_TRY(rp_trace_host(t, loaded->source->name, &part->arena, &out->lanes[i].comm.host,
                                  err));
-    list = &out->lanes[0].comm;
+    const struct rp_collectives *list = &out->lanes[0].comm;
     for (size_t i = 0; i < list->list.n; i++)
         if (list->list.at[i].end_ns > since_ns)
             since_ns = list->list.at[i].end_ns;
-    recorded = rp_comm_may_hang(t);
+    bool recorded = rp_comm_may_hang(t);
     RP_TRY(rp_comm_find_place(t, since_ns, &part->arena, &place, err));
     out->now = place.line;
     out->hangs = recorded || place.kind;

@@ -246,11 +246,9 @@ static void expect_passages(struct passage *p, size_t n)
         size_t paths = 0;
 
         for (end = i; end < n && p[end].cls == p[i].cls; end = next, paths++) {
-            int64_t median;
-
             for (next = end; next < n && p[next].cls == p[i].cls && p[next].path == p[end].path;)
                 next++;
-            median = median_of(&p[end], next - end);
+            int64_t median = median_of(&p[end], next - end);
             best = median < best ? median : best;
         }
         for (size_t k = i; k < end; k++)
@@ -322,10 +320,9 @@ static enum rp_code find_paths(const struct rp_comm_root *out, const struct path
                                struct rp_err *err)
 {
     struct passage *p = calloc(out->ncollectives + 1, sizeof *p);
-    struct rp_map map;
+    struct rp_map map = {0};
     enum rp_code code = rp_err_need(p, err, "comparing paths");
 
-    rp_map_init(&map);
     *n = 0;
     *paths = RP_ARENA_NEW(arena, struct rp_comm_path, out->ncollectives + 1);
     if (code == RP_OK)

@@ -95,17 +95,15 @@ static void trace_back(struct late_ctx *x, size_t i)
     for (int hop = 0; hop < MOST_HOPS; hop++) {
         size_t rank = m->rank[m->last];
         uint32_t at = x->before[x->first[rank] + m->at[m->last]];
-        const struct rp_late *earlier;
-        uint32_t row;
 
         /* One beside others may end last, and be of no concern to what comes after. */
         while (at != RP_NONE && x->row[x->first[rank] + at] != RP_NONE &&
                x->row[x->first[rank] + at] >= i)
             at = x->before[x->first[rank] + at];
-        row = at == RP_NONE ? RP_NONE : x->row[x->first[rank] + at];
+        uint32_t row = at == RP_NONE ? RP_NONE : x->row[x->first[rank] + at];
         if (row == RP_NONE)
             return;
-        earlier = &x->out[row];
+        const struct rp_late *earlier = &x->out[row];
         if (earlier->cause && earlier->cause != rp_late_previous) {
             if (!earlier->before) /* else its parts come later on the way */
                 rp_late_add(&sums, earlier, earlier->ns);

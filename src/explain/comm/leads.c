@@ -8,8 +8,6 @@
 #include "facts/work/attribution.h"
 #include "result/part.h"
 
-#include <stdlib.h>
-
 #define LEAD(member) RP_PART_PLAIN(struct rp_comm_lead, member)
 
 static const struct rp_field lead_fields[] = {LEAD(since_ns),
@@ -219,11 +217,10 @@ enum rp_code rp_leads_find(const struct rp_work *work, const struct rp_work_unio
 {
     struct leads l = {.work = work, .unions = unions, .gaps = gaps, .arena = arena};
     int64_t free_ns = c->list.n ? c->list.at[0].begin_ns : 0;
-    enum rp_code code;
 
     *out = RP_ARENA_NEW(arena, struct rp_comm_lead, c->list.n + 1);
     RP_TRY(rp_err_need(*out, err, "looking at collectives"));
-    code = list_host(&l, err);
+    enum rp_code code = list_host(&l, err);
     if (unions->all.n && unions->all.at[0].begin_ns < free_ns)
         free_ns = unions->all.at[0].begin_ns;
     for (size_t i = 0; i < c->list.n && code == RP_OK; i++) {

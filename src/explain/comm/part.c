@@ -77,13 +77,12 @@ static enum rp_code fill_lanes(const struct rp_work *work, const struct rp_scope
         struct lane l = {
             .t = work->trace, .arena = arena, .finder = finder, .out = &out->lanes[out->nlanes]};
         int64_t number = n ? work->devices.at[d].number : -1;
-        enum rp_code code;
 
         if (any ? !has[d] : d != chosen)
             continue;
         out->nlanes++;
         l.out->device = number < 0 ? RP_ABSENT_I64 : number;
-        code = rp_work_of_device(work, d, &l.work, err);
+        enum rp_code code = rp_work_of_device(work, d, &l.work, err);
         if (code == RP_OK)
             code = fill_lane(&l, scope, err);
         rp_work_release(&l.work);

@@ -171,7 +171,6 @@ static enum rp_code add_stage(struct stages *s, uint32_t r, struct rp_err *err)
     const struct rp_pipe_stage *stage = &s->list->stages[r];
     struct rp_comm_stage *row = &s->out->stages[s->out->nstages++];
     size_t n, first = s->batches.n;
-    const struct received *got;
 
     *row = (struct rp_comm_stage){.pipeline = stage->pipeline,
                                   .stage = stage->stage,
@@ -187,7 +186,7 @@ static enum rp_code add_stage(struct stages *s, uint32_t r, struct rp_err *err)
 
         RP_TRY(rp_vec_push(&s->batches, one, err));
     }
-    got = received_by(s, r, false, &n);
+    const struct received *got = received_by(s, r, false, &n);
     add_waits(s, got, n, false, row, s->batches.at + first);
     got = received_by(s, r, true, &n);
     add_waits(s, got, n, true, row, s->batches.at + first);
@@ -242,10 +241,9 @@ static const char *slowest_text(const struct stages *s)
 {
     struct rp_comm_stage *rows = s->out->stage_rows;
     const struct rp_comm_stage *last = &rows[s->out->nstages - 1];
-    int64_t median;
 
     qsort(rows, s->out->nstages, sizeof *rows, by_compute);
-    median = rows[(s->out->nstages - 1) / 2].compute_ns;
+    int64_t median = rows[(s->out->nstages - 1) / 2].compute_ns;
     if (median <= 0 || (double)last->compute_ns < (1 + RP_COMM_UNEVEN) * (double)median)
         return "";
     return rp_arena_textf(s->arena,
@@ -266,7 +264,6 @@ static void write_text(struct stages *s, size_t limit)
     struct rp_comm_root *out = s->out;
     double wait = 0, span = 0;
     int64_t depth = 0, most = 0;
-    const char *slowest;
 
     out->stage_rows = RP_ARENA_NEW(s->arena, struct rp_comm_stage, out->nstages + 1);
     if (!out->stage_rows)
@@ -280,7 +277,7 @@ static void write_text(struct stages *s, size_t limit)
         depth = row->stage + 1 > depth ? row->stage + 1 : depth;
         most = row->micro_batch_count > most ? row->micro_batch_count : most;
     }
-    slowest = slowest_text(s);
+    const char *slowest = slowest_text(s);
     out->pipeline_text = rp_arena_textf(
         s->arena,
         "%s, %s a step: the stages wait for each other %.0f %% of the time; even stages that never "

@@ -49,14 +49,13 @@ const char *rp_late_shared(const struct rp_late_rank *ranks, size_t n, struct rp
 {
     const struct rp_late_rank *latest = ranks;
     int64_t late;
-    double part;
 
     if (!n)
         return NULL;
     for (size_t r = 1; r < n; r++)
         if (ranks[r].margin_ns > latest->margin_ns)
             latest = &ranks[r];
-    part = shared_part(ranks, n, latest, shares_host, &late);
+    double part = shared_part(ranks, n, latest, shares_host, &late);
     if (part >= RP_COMM_MOST)
         return rp_arena_textf(arena,
                               "host %s: %lld of its ranks cause %.0f %% of all delay, so look for "

@@ -363,14 +363,13 @@ static void note_shared(struct comm_text *w)
 {
     const struct rp_comm_root *out = w->out;
     struct rp_late_rank *ranks = RP_ARENA_NEW(w->arena, struct rp_late_rank, out->nranks + 1);
-    const char *shared;
 
     if (!ranks || out->margin_ns <= 0)
         return;
     for (size_t r = 0; r < out->nranks; r++)
         ranks[r] = (struct rp_late_rank){out->rank_rows[r].host, out->rank_rows[r].device,
                                          out->rank_rows[r].margin_ns};
-    shared = rp_late_shared(ranks, out->nranks, w->arena);
+    const char *shared = rp_late_shared(ranks, out->nranks, w->arena);
     if (shared)
         add_note(w, shared);
 }

@@ -122,11 +122,10 @@ static void judge_one(struct rp_topology *t, const struct rp_rendezvous *m)
     enum rp_place place = rp_topology_place(t, m);
     double bytes, need;
     int64_t ns, size;
-    struct rp_place_use *use;
 
     if (place == RP_PLACE_UNKNOWN)
         return;
-    use = &t->at[place];
+    struct rp_place_use *use = &t->at[place];
     need = needs(t, m, &ns, &size, &bytes);
     use->large += need > 0;
     if (need <= 0 || (double)ns * 1e-9 <= SLOW_TIMES * need)
@@ -162,13 +161,11 @@ const char *rp_topology_text(const struct rp_topology *t, enum rp_place place,
         "Does the library use the network cards of all devices, with RDMA (NCCL_DEBUG=INFO says "
         "NET/IB or NET/Socket)?"};
     const struct rp_place_use *use = &t->at[place];
-    const struct rp_collective *worst;
-    const char *how;
 
     if (!use->alarm)
         return NULL;
-    worst = &t->ranks[use->worst->rank[0]]->list.at[use->worst->at[0]];
-    how = rp_coll_algorithm_name(worst->algorithm);
+    const struct rp_collective *worst = &t->ranks[use->worst->rank[0]]->list.at[use->worst->at[0]];
+    const char *how = rp_coll_algorithm_name(worst->algorithm);
     return rp_arena_textf(
         arena,
         "slow link: %zu of %zu large collectives %s get less than a quarter of what %s of the %s "

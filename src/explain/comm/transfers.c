@@ -9,7 +9,6 @@
 #include "facts/ranks/tensor_transfers.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const char *copy_string(const struct rp_trace *t, rp_str s, struct rp_arena *arena)
 {

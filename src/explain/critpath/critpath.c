@@ -14,7 +14,6 @@
 #include "result/print_units.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ what is kept and shown */
@@ -268,12 +267,11 @@ static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct r
     struct rp_critpath_part *out = part->data;
     bool unrecorded = false;
     rp_event last;
-    int64_t begin_ns;
 
     (void)settings;
     out->scope = *scope;
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
-    begin_ns = rp_previous_step_end(loaded->trace, &last, &unrecorded);
+    int64_t begin_ns = rp_previous_step_end(loaded->trace, &last, &unrecorded);
     if (loaded->trace->nsteps)
         out->steps = rp_trace_span(loaded->trace);
     if (unrecorded) /* before that, the device ran what was launched before the recording */

@@ -9,7 +9,6 @@
 #include "base/order.h"
 #include "explain/short_name.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 bool rp_critpath_clip(const struct rp_scope *scope, const struct rp_path_segment *s,

@@ -10,7 +10,6 @@
 #include "base/decides.h"
 #include "base/order.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define GAINS 10
@@ -77,14 +76,13 @@ static void add_path(struct slack_rows *a)
     for (size_t i = 0; i < path->parts.n; i++) {
         struct rp_path_segment s = path->parts.at[i];
         const struct rp_sg_node *n = &a->view->graph->nodes.at[s.node];
-        uint32_t place;
         int64_t ns;
 
         ns =
             s.kind == RP_PATH_WAIT || n->lane == RP_NONE ? 0 : rp_critpath_time(a->view->scope, &s);
         if (ns <= 0)
             continue;
-        place = a->name_row[(size_t)n->name * RP_PATH_KINDS + s.kind];
+        uint32_t place = a->name_row[(size_t)n->name * RP_PATH_KINDS + s.kind];
         if (place)
             rp_ns_add(&a->out->slack[place - 1].path_ns, ns);
         if (a->lane_row[n->lane])
@@ -157,11 +155,9 @@ static enum rp_code find_members(struct gain_runs *r, struct rp_err *err)
 /* The end of the run if everything with this name took no time. */
 static int64_t end_without(struct gain_runs *r, size_t k)
 {
-    int64_t end;
-
     for (size_t i = 0; i < r->members[k].n; i++)
         r->dur.at[r->members[k].at[i]] = 0;
-    end = rp_sg_run(r->g, r->dur.at, r->start.at);
+    int64_t end = rp_sg_run(r->g, r->dur.at, r->start.at);
     for (size_t i = 0; i < r->members[k].n; i++)
         r->dur.at[r->members[k].at[i]] = r->g->nodes.at[r->members[k].at[i]].dur_ns;
     return end;

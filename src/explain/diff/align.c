@@ -152,11 +152,8 @@ static enum rp_code pair_by_key(struct aligner *a, struct level *v, enum key by,
 {
     uint32_t none = (uint32_t)v->list[1].n; /* stands for "no more of this name" */
     node_vec next = {0};
-    struct rp_map first;
-    enum rp_code code;
-
-    rp_map_init(&first);
-    code = rp_vec_reserve(&next, v->list[1].n + 1, err);
+    struct rp_map first = {0};
+    enum rp_code code = rp_vec_reserve(&next, v->list[1].n + 1, err);
     if (code == RP_OK)
         code = chain_right(a, &v->list[1], by, &first, next.at, err);
     for (size_t i = 0; i < v->list[0].n && code == RP_OK; i++) {
@@ -217,11 +214,10 @@ static enum rp_code pair_by_name(struct aligner *a, struct level *v, bool elsewh
                                  struct rp_err *err)
 {
     struct rp_map count[2];
-    enum rp_code code;
 
     rp_map_init(&count[0]);
     rp_map_init(&count[1]);
-    code = count_names(a, v, count, err);
+    enum rp_code code = count_names(a, v, count, err);
     if (code == RP_OK)
         code = take_sets(a, v, count, elsewhere, err);
     rp_map_release(&count[0]);
@@ -491,11 +487,10 @@ enum rp_code rp_diff_align(const struct rp_diff_tree *left, const struct rp_diff
 {
     struct aligner a = {.tree = {left, right}, .out = out};
     int64_t alone[2] = {0, 0};
-    enum rp_code code;
 
     rp_map_init(&a.known[0]);
     rp_map_init(&a.known[1]);
-    code = know(left, &a.known[0], err);
+    enum rp_code code = know(left, &a.known[0], err);
     if (code == RP_OK)
         code = know(right, &a.known[1], err);
     if (code == RP_OK)

@@ -272,11 +272,10 @@ static enum rp_code diff_rank(const struct rp_loaded *loaded, const struct rp_sc
     struct rp_report_hints hints = {
         .categories = rp_loaded_categories(loaded), .known = rp_program_cost_of, .user = &programs};
     struct rp_trace_diff_part *out = part->data;
-    enum rp_code code;
 
     if (rp_settings_has(settings, "by"))
         return make_stacks(loaded->trace, scope, settings, part, err);
-    code = rp_program_costs_init(&programs, loaded, NULL, err);
+    enum rp_code code = rp_program_costs_init(&programs, loaded, NULL, err);
     if (code == RP_OK)
         code =
             rp_trace_diff_rank(loaded->trace, scope, &hints,
@@ -396,7 +395,6 @@ static enum rp_code join_traces(const struct rp_ranks runs[2], const struct rp_s
     struct rp_trace_diff_input *in[2];
     struct rp_trace_diff_root *root = result->root;
     struct rp_gates gates;
-    enum rp_code code;
     bool stacks;
 
     RP_TRY(wants_stacks(runs, settings, &stacks, err));
@@ -411,7 +409,7 @@ static enum rp_code join_traces(const struct rp_ranks runs[2], const struct rp_s
     options.graphs[1] = runs[1].graphs;
     options.captures[0] = rp_ranks_are_captures(&runs[0]);
     options.captures[1] = rp_ranks_are_captures(&runs[1]);
-    code = read_gates(settings, &result->arena, &gates, err);
+    enum rp_code code = read_gates(settings, &result->arena, &gates, err);
     options.gates = &gates;
     if (code == RP_OK)
         code = rp_trace_diff_join(in[0], runs[0].n, in[1], runs[1].n, &options, &result->arena,
@@ -581,10 +579,9 @@ static enum rp_code diff_inputs(struct rp_ctx *ctx, const struct rp_dataset *dat
 {
     uint8_t *run_of = RP_ARENA_NEW(&result->arena, uint8_t, rp_dataset_count(dataset) + 1);
     enum holds holds[2];
-    enum rp_code code;
 
     RP_TRY(rp_err_need(run_of, err, "comparing inputs"));
-    code = split_inputs(dataset, run_of, err);
+    enum rp_code code = split_inputs(dataset, run_of, err);
     if (code != RP_OK) /* a single program file may be enough, such as a dump of several graphs */
         memset(run_of, 0, rp_dataset_count(dataset));
     look_inside(dataset, run_of, holds);
@@ -611,13 +608,12 @@ static enum rp_code diff_with_baseline(struct rp_ctx *ctx, const struct rp_datas
     const char *paths[] = {base, dataset->given};
     struct rp_open_options options = {.struct_size = sizeof options, .salvage = dataset->salvage};
     struct rp_dataset *both;
-    enum rp_code code;
 
     if (dataset->ngiven != 1)
         return rp_err_set(err, RP_USAGE,
                           "with '--baseline' one file or folder is compared with it, not %zu",
                           dataset->ngiven);
-    code = rp_open(ctx, paths, 2, &options, &both, err);
+    enum rp_code code = rp_open(ctx, paths, 2, &options, &both, err);
     if (code != RP_OK)
         return rp_err_context(err, code, "opening the baseline and '%s'", dataset->given);
     both->trust = dataset->trust;
@@ -632,14 +628,11 @@ static enum rp_code diff_run(struct rp_ctx *ctx, const struct rp_dataset *datase
                              const struct rp_settings *settings, struct rp_result *result,
                              struct rp_err *err)
 {
-    struct rp_gates gates;
-    enum rp_code code = read_gates(settings, &result->arena, &gates, err);
+    RP_SCOPED(rp_gates_release) struct rp_gates gates = {0};
 
-    if (code == RP_OK)
-        code = gates.base ? diff_with_baseline(ctx, dataset, gates.base, settings, result, err)
-                          : diff_inputs(ctx, dataset, settings, result, err);
-    rp_gates_release(&gates);
-    return code;
+    RP_TRY(read_gates(settings, &result->arena, &gates, err));
+    return gates.base ? diff_with_baseline(ctx, dataset, gates.base, settings, result, err)
+                      : diff_inputs(ctx, dataset, settings, result, err);
 }
 
 /* For programs and stacks the page is a picture, which was already written during the

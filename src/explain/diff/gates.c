@@ -176,12 +176,11 @@ struct gate_file {
 /* The next word of a line, in the arena; the last one is the rest of the line. */
 static const char *next_word(struct gate_file *f, const char **at, bool last)
 {
-    const char *begin;
     size_t n;
 
     while (isspace((unsigned char)**at))
         ++*at;
-    begin = *at;
+    const char *begin = *at;
     while (**at && (last || !isspace((unsigned char)**at)))
         ++*at;
     for (n = (size_t)(*at - begin); n && isspace((unsigned char)begin[n - 1]); n--)
@@ -327,7 +326,6 @@ static enum rp_code decide_one(const struct rp_gates *gates, const struct rp_gat
                                         [RP_UNIT_BYTES] = "bytes"};
     const struct metric *m = &metrics[gate->metric];
     bool target = gate->form == RP_GATE_TARGET;
-    double worse;
 
     if (isnan(v->fresh) || (isnan(v->base) && !target))
         return rp_err_set(err, RP_FORMAT,
@@ -341,7 +339,7 @@ static enum rp_code decide_one(const struct rp_gates *gates, const struct rp_gat
                                 .noise = target ? NAN : v->noise};
     add_accepted(gates, gate, row);
     row->limit = amount_of(gate, v->base) + (isnan(row->accepted) ? 0 : row->accepted);
-    worse = (m->worse_up ? 1 : -1) * (target ? v->fresh - row->limit : row->delta);
+    double worse = (m->worse_up ? 1 : -1) * (target ? v->fresh - row->limit : row->delta);
     row->passed = target ? worse <= 0 : worse <= row->limit || worse <= row->noise;
     write_texts(row, gate, m, arena);
     return RP_OK;

@@ -97,13 +97,11 @@ static void pair_ranks(struct diff_join *j)
 /* The steps of a run, as means over its ranks if all have equally many; else NULL. */
 static int64_t *steps_of(struct diff_join *j, int side, size_t *n)
 {
-    int64_t *steps;
-
     *n = part_of(j, side, 0)->nsteps;
     for (size_t p = 1; p < j->npairs; p++)
         if (part_of(j, side, p)->nsteps != *n)
             return NULL;
-    steps = RP_ARENA_NEW(j->arena, int64_t, *n + 1);
+    int64_t *steps = RP_ARENA_NEW(j->arena, int64_t, *n + 1);
     for (size_t i = 0; steps && i < *n; i++) {
         for (size_t p = 0; p < j->npairs; p++)
             rp_ns_add(&steps[i], part_of(j, side, p)->step_ns[i]);
@@ -376,12 +374,10 @@ static void fill_ranks(struct diff_join *j)
 
 static void find_noise(struct diff_join *j)
 {
-    double noise;
-
     for (int s = 0; s < 2; s++)
         if (j->count[s] > 1)
             j->count[s] /= M_PI / 2; /* a median is as certain as the mean of fewer normal values */
-    noise = rp_diff_noise(j->spread_ns, j->count);
+    double noise = rp_diff_noise(j->spread_ns, j->count);
     j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
 }
 
@@ -590,11 +586,11 @@ static void write_mainly(struct diff_join *j)
 static void write_coverage(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
-    const char *text;
 
     if (!out->ncoverage)
         return;
-    text = rp_arena_textf(j->arena, "%.1f %% of the %s", 100 * out->aligned_share, out->measure);
+    const char *text =
+        rp_arena_textf(j->arena, "%.1f %% of the %s", 100 * out->aligned_share, out->measure);
     for (size_t i = 0; i < out->ncoverage; i++)
         if (strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]) != 0)
             text = rp_arena_textf(j->arena, "%s%s %.1f %% by %s", text, i ? "," : ":",

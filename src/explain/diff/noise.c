@@ -9,7 +9,6 @@
 #include "facts/times/intervals.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define STANDARD_ERRORS 3.0

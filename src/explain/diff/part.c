@@ -119,10 +119,9 @@ static void mean_all(struct part_ctx *m)
 
     for (size_t i = 0; i < SUMS; i++) {
         size_t part = i < RP_DIFF_IDLE ? i : RP_DIFF_IDLE;
-        int64_t now;
 
         rp_ns_add(&sum, m->sum_ns[i]);
-        now = sum / m->summed;
+        int64_t now = sum / m->summed;
         rp_ns_add(&out->time_ns[part], rp_ns_between(before, now));
         if (i >= RP_DIFF_IDLE)
             out->cause_ns[i - RP_DIFF_IDLE] = rp_ns_between(before, now);
@@ -188,7 +187,6 @@ static void measure_phases(struct part_ctx *m, int64_t *scratch)
 static enum rp_code take_steps(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
-    const struct rp_breakdown *whole;
     size_t i, all = out->limited ? 0 : m->report.nsteps, n = 0;
 
     for (i = 0; i < all; i++)
@@ -211,7 +209,8 @@ static enum rp_code take_steps(struct part_ctx *m, struct rp_err *err)
         return choose_steps(m, err);
     /* two windows of equal length say nothing; only the duration of the work that starts in them
        does */
-    whole = out->limited && !m->scope->step ? &m->report.b : &m->report.whole;
+    const struct rp_breakdown *whole =
+        out->limited && !m->scope->step ? &m->report.b : &m->report.whole;
     RP_TRY(add_step(m, whole, err));
     out->taken = 1;
     out->step_ns[0] = whole->window_ns;
@@ -222,13 +221,10 @@ static enum rp_code make_tree(struct part_ctx *m, struct rp_err *err)
 {
     bool by_launch = m->t->nsteps && !(m->t->steps[0].flags & RP_STEP_ON_DEVICE);
     struct rp_diff_steps steps = {m->scope, m->nwindows, m->windows, by_launch, m->out->taken};
-    struct rp_work work;
-    enum rp_code code = rp_work_init(&work, m->t, m->scope, err);
+    RP_SCOPED(rp_work_release) struct rp_work work = {0};
 
-    if (code == RP_OK)
-        code = rp_diff_tree_init(&m->out->tree, &work, &steps, m->arena, err);
-    rp_work_release(&work);
-    return code;
+    RP_TRY(rp_work_init(&work, m->t, m->scope, err));
+    return rp_diff_tree_init(&m->out->tree, &work, &steps, m->arena, err);
 }
 
 /* Makes the model by the rules of the report; its owner changes. */
@@ -319,11 +315,9 @@ enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_sc
                          .out = out,
                          .hints = hints,
                          .simulate = simulate};
-    enum rp_code code;
 
     *out = (struct rp_trace_diff_part){0};
-    rp_map_init(&m.host_of);
-    code = make_part(&m, err);
+    enum rp_code code = make_part(&m, err);
     rp_map_release(&m.host_of);
     rp_vec_release(&m.hosts);
     rp_report_part_release(&m.report);

@@ -84,11 +84,9 @@ static enum rp_code estimate(struct profiler_ctx *c, int side, struct rp_err *er
     struct rp_trace_diff_run *run = run_of(c, side);
     struct rp_err why = RP_ERR_INIT;
     struct rp_sim_now now = {0};
-    int64_t wait;
-    enum rp_code code;
 
     if (!list_models(c, side)) {
-        wait = small_wait(c, side);
+        int64_t wait = small_wait(c, side);
         if (wait < 0)
             return RP_OK;
         run->unprofiled_ns = run->unprofiled_high_ns = run->step_ns;
@@ -98,7 +96,7 @@ static enum rp_code estimate(struct profiler_ctx *c, int side, struct rp_err *er
     }
     if (waits_for_absent(c, side))
         return RP_OK;
-    code = rp_sim_predict(c->models, c->npairs, NULL, 0, &now, NULL, &why);
+    enum rp_code code = rp_sim_predict(c->models, c->npairs, NULL, 0, &now, NULL, &why);
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
     /* with several ranks the model may know only one, whose step is not that of the run */
@@ -117,11 +115,10 @@ static enum rp_code find_interval(struct profiler_ctx *c, int side, struct rp_er
     struct rp_sim_asked asked = {0};
     struct rp_sim_answer answer = {0};
     struct rp_err why = RP_ERR_INIT;
-    enum rp_code code;
 
     if (!c->known[side] || !list_models(c, side))
         return RP_OK;
-    code = rp_sim_answer(c->models, c->npairs, &asked, c->arena, &answer, &why);
+    enum rp_code code = rp_sim_answer(c->models, c->npairs, &asked, c->arena, &answer, &why);
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
     if (code != RP_OK)
@@ -165,11 +162,11 @@ static void decide_unprofiled(struct profiler_ctx *c, const struct rp_trace_diff
 static const char *step_text(struct profiler_ctx *c, int side)
 {
     const struct rp_trace_diff_run *run = run_of(c, side);
-    const char *step;
 
     if (!c->known[side])
         return "unknown";
-    step = rp_arena_textf(c->arena, "about %s", rp_units_time(c->arena, run->unprofiled_ns));
+    const char *step =
+        rp_arena_textf(c->arena, "about %s", rp_units_time(c->arena, run->unprofiled_ns));
     if (run->unprofiled_low_ns == run->unprofiled_high_ns) /* or both are absent */
         return step;
     return rp_arena_textf(c->arena, "%s (%s to %s)", step,

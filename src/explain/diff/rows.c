@@ -258,9 +258,7 @@ static enum rp_code add_unit(struct rows_ctx *r, const struct rp_diff_tree *cons
 {
     const uint32_t node[2] = {unit->left, unit->right};
     struct sum sums[2];
-    struct group *g;
     uint32_t id;
-    int64_t change;
 
     sums[0] = sum_side(tree[0], unit->left, unit->left_piece, unit);
     sums[1] = sum_side(tree[1], unit->right, unit->right_piece, unit);
@@ -277,9 +275,9 @@ static enum rp_code add_unit(struct rows_ctx *r, const struct rp_diff_tree *cons
             sums[0].hash == sums[1].hash || unit->set || unit->rule == RP_DIFF_BY_WORK;
         RP_TRY(rp_vec_push(&r->groups, fresh, err));
     }
-    g = &r->groups.at[id];
+    struct group *g = &r->groups.at[id];
     g->places++;
-    change = rp_ns_between(sums[0].ns, sums[1].ns);
+    int64_t change = rp_ns_between(sums[0].ns, sums[1].ns);
     change = change < 0 ? -change : change;
     for (int s = 0; s < 2; s++) {
         RP_TRY(add_side(&g->side[s], tree[s], node[s], unit->rule, &sums[s], err));
@@ -295,11 +293,9 @@ static enum rp_code add_unit(struct rows_ctx *r, const struct rp_diff_tree *cons
 
 static const char *text_of(const struct side *s, bool shape)
 {
-    const struct rp_diff_node *node;
-
     if (s->node == RP_NONE)
         return NULL;
-    node = &s->tree->nodes.at[s->node];
+    const struct rp_diff_node *node = &s->tree->nodes.at[s->node];
     if (shape && !node->shape)
         return NULL;
     return s->tree->strings.at[shape ? node->shape : node->name];
@@ -432,8 +428,6 @@ static enum rp_code fill_texts(struct rows_ctx *r, const struct group *g,
 {
     const struct side *at = g->side[1].node != RP_NONE ? &g->side[1] : &g->side[0];
     const struct rp_diff_node *node = &at->tree->nodes.at[at->node];
-    const char *what;
-    int shown;
 
     if (g->rule == RP_DIFF_BY_WORK) {
         row->what = rp_arena_text(r->arena, g->side[g->side[0].kernels.n ? 0 : 1].kernels.name[0]);
@@ -442,10 +436,10 @@ static enum rp_code fill_texts(struct rows_ctx *r, const struct group *g,
         if (!g->set)
             row->shape = both(r, text_of(&g->side[0], true), text_of(&g->side[1], true));
     }
-    what = node->kind == RP_DIFF_WORK || g->rule == RP_DIFF_BY_WORK
-               ? both(r, short_text(r, g, 0), short_text(r, g, 1))
-               : row->what;
-    shown = shown_shape(row->shape);
+    const char *what = node->kind == RP_DIFF_WORK || g->rule == RP_DIFF_BY_WORK
+                           ? both(r, short_text(r, g, 0), short_text(r, g, 1))
+                           : row->what;
+    int shown = shown_shape(row->shape);
     row->label =
         rp_arena_textf(r->arena, "%s%s%.*s%s", what ? what : "", row->shape ? " " : "", shown,
                        row->shape ? row->shape : "", row->shape && row->shape[shown] ? " …" : "");
@@ -467,11 +461,9 @@ struct mean {
 
 static int64_t mean_next(struct mean *m, int64_t ns, int64_t by)
 {
-    int64_t now, step;
-
     rp_ns_add(&m->sum, ns);
-    now = m->sum / by;
-    step = rp_ns_between(m->before, now);
+    int64_t now = m->sum / by;
+    int64_t step = rp_ns_between(m->before, now);
     m->before = now;
     return step;
 }
@@ -497,11 +489,9 @@ RP_ORDER(by_time, double, RP_COMPARE(*a, *b))
 
 static enum rp_code fill_call(struct side *s, struct rp_trace_diff_call *out, struct rp_err *err)
 {
-    size_t n;
-
     *out = (struct rp_trace_diff_call){RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64};
     RP_TRY(end_call(s, err));
-    n = s->call_times.n;
+    size_t n = s->call_times.n;
     if (!n)
         return RP_OK;
     qsort(s->call_times.at, n, sizeof *s->call_times.at, by_time);
@@ -716,7 +706,6 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
                          .taken = {UINT32_MAX, UINT32_MAX}};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&r.map);
     for (size_t i = 0; i < npairs && code == RP_OK; i++)
         code =
             add_pair(&r, &base[pairs[i].base].part->tree, &fresh[pairs[i].fresh].part->tree, err);

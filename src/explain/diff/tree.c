@@ -214,18 +214,16 @@ static rp_event above(const struct tree_builder *p, const rp_event *column, rp_e
 static void mark_host(struct tree_builder *p)
 {
     const struct rp_events *ev = &p->t->ev;
-    rp_event e, around;
 
-    for (e = 0; e < ev->n; e++) {
+    for (rp_event e = 0; e < ev->n; e++) {
         bool is_op = frame_kind(p, e) == RP_DIFF_OP;
-        size_t i;
-
-        around = above(p, p->around.at,
-                       e); /* the innermost operator, or if there are nodes, the innermost node */
+        rp_event around =
+            above(p, p->around.at,
+                  e); /* the innermost operator, or if there are nodes, the innermost node */
         p->around.at[e] = is_op ? e : around;
         if (!is_op || !rp_report_is_host_work(p->t, p->steps->scope, e))
             continue;
-        i = p->steps->n ? find_window(p->steps, ev->ts_ns[e], true) : 0;
+        size_t i = p->steps->n ? find_window(p->steps, ev->ts_ns[e], true) : 0;
         if (p->steps->n && i == p->steps->n)
             continue;
         mark_around(p, e, (uint32_t)i);
@@ -308,14 +306,13 @@ static enum rp_code add_node(struct tree_builder *p, uint32_t parent, uint64_t o
     struct rp_diff_tree *tree = p->out;
     uint32_t at = parent == RP_NONE ? 0 : parent + 1, fresh = (uint32_t)tree->nodes.n;
     struct rp_diff_node node = *like;
-    rp_event user;
 
     RP_TRY(rp_map_intern(&p->positions, hash_words(at, like->exact, ordinal), fresh, id, err));
     if (*id != fresh)
         return RP_OK;
     node.parent = parent;
     node.depth = parent == RP_NONE ? 0 : tree->nodes.at[parent].depth + 1;
-    user = e == RP_NONE ? RP_NONE : p->user.at[e];
+    rp_event user = e == RP_NONE ? RP_NONE : p->user.at[e];
     if (user != RP_NONE)
         RP_TRY(label(p, p->t->ev.name[user], &node.source, err));
     RP_TRY(rp_vec_push(&tree->nodes, node, err));
@@ -335,29 +332,26 @@ static enum rp_code plant_event(struct tree_builder *p, rp_event e, struct rp_er
     int kind = p->step.at[e] < MANY ? frame_kind(p, e) : -1;
     rp_event around;
     struct rp_diff_node like;
-    uint32_t parent, ordinal;
-    uint64_t key;
-    int64_t dur;
 
     p->user.at[e] = is_user_frame(p->t, e) ? e : above(p, p->user.at, e);
     p->around.at[e] = around = above(p, p->around.at, e);
     if (kind < 0)
         return RP_OK;
     p->around.at[e] = e;
-    parent = around == RP_NONE ? RP_NONE : p->node.at[around];
+    uint32_t parent = around == RP_NONE ? RP_NONE : p->node.at[around];
     if (parent != RP_NONE && p->out->nodes.at[parent].depth >= MOST_DEEP) {
         p->node.at[e] = parent;
         return RP_OK;
     }
     RP_TRY(describe(p, e, kind, &like, err));
-    key = hash_words(around, around == RP_NONE ? p->step.at[e] : 0, like.exact);
-    ordinal = rp_map_get(&p->ordinals, key);
+    uint64_t key = hash_words(around, around == RP_NONE ? p->step.at[e] : 0, like.exact);
+    uint32_t ordinal = rp_map_get(&p->ordinals, key);
     ordinal = ordinal == RP_MAP_NONE ? 0 : ordinal + 1;
     RP_TRY(rp_map_put(&p->ordinals, key, ordinal, err));
     RP_TRY(add_node(p, parent, ordinal, &like, e, &p->node.at[e], err));
     if (!is_taken(p, p->step.at[e]))
         return RP_OK;
-    dur = p->t->ev.dur_ns[e] > 0 ? p->t->ev.dur_ns[e] : 0;
+    int64_t dur = p->t->ev.dur_ns[e] > 0 ? p->t->ev.dur_ns[e] : 0;
     p->out->nodes.at[p->node.at[e]].calls++;
     rp_ns_add(&p->out->nodes.at[p->node.at[e]].host_ns, dur);
     if (parent != RP_NONE)
@@ -468,10 +462,9 @@ static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
     for (size_t i = 0; i < tree->pieces.n; i++) {
         struct rp_diff_piece *piece = &tree->pieces.at[i];
         struct rp_diff_node *node = &tree->nodes.at[piece->node];
-        int64_t now;
 
         rp_ns_add(&sum, piece->ns);
-        now = sum / tree->steps;
+        int64_t now = sum / tree->steps;
         piece->ns = rp_ns_between(before, now);
         before = now;
         if (!node->nwork++)
@@ -541,13 +534,9 @@ enum rp_code rp_diff_tree_init(struct rp_diff_tree *out, const struct rp_work *w
                                struct rp_err *err)
 {
     struct tree_builder p = {.t = work->trace, .w = work, .steps = steps, .out = out};
-    enum rp_code code;
 
     *out = (struct rp_diff_tree){.first = RP_NONE};
-    rp_map_init(&p.ordinals);
-    rp_map_init(&p.positions);
-    rp_map_init(&p.pieces);
-    code = prepare_tree(&p, err);
+    enum rp_code code = prepare_tree(&p, err);
     if (code == RP_OK) {
         mark_all(&p);
         code = add_nodes(&p, err);

@@ -116,15 +116,14 @@ static void atypical_step_find(struct rp_findings *f)
     size_t i, worst = SIZE_MAX, typical = 0;
     int64_t *v = RP_ARENA_NEW(f->arena, int64_t, p->nsteps + 1), most = 0, nearest = INT64_MAX;
     struct excess sum = {0};
-    struct usual_step usual;
 
     if (p->nsteps < RP_STEPS_COMPARED || !v || !rp_report_steps_alike(p->steps, p->nsteps))
         return;
-    usual = (struct usual_step){.step_ns = usual_of(p, rp_report_own_ns, v),
-                                .work_ns = usual_of(p, work_ns, v),
-                                .late_ns = usual_of(p, late_ns, v),
-                                .host_ns = usual_of(p, host_ns, v),
-                                .drain_ns = usual_of(p, drain_ns, v)};
+    struct usual_step usual = {.step_ns = usual_of(p, rp_report_own_ns, v),
+                               .work_ns = usual_of(p, work_ns, v),
+                               .late_ns = usual_of(p, late_ns, v),
+                               .host_ns = usual_of(p, host_ns, v),
+                               .drain_ns = usual_of(p, drain_ns, v)};
     if (usual.step_ns <= 0) /* the host marks steps, most of which have no time of their own */
         return;
     for (i = 0; i < p->nsteps; i++) {

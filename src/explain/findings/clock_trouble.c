@@ -75,11 +75,10 @@ static void count_early(struct clock_ctx *ctx)
 
     for (size_t i = 0; i < ctx->rank->work->items.n; i++) {
         const struct rp_work_item *x = &ctx->rank->work->items.at[i];
-        int64_t early;
 
         if (x->launch == RP_NONE)
             continue;
-        early = rp_ns_between(x->begin_ns, ctx->rank->trace->ev.ts_ns[x->launch]);
+        int64_t early = rp_ns_between(x->begin_ns, ctx->rank->trace->ev.ts_ns[x->launch]);
         out->launched++;
         out->early_count += early > 0;
         out->early_most_ns = early > out->early_most_ns ? early : out->early_most_ns;
@@ -122,13 +121,12 @@ static void add_kind(struct clock_ctx *ctx, const int64_t *v, size_t n, struct d
 {
     size_t third = n / THIRDS, i;
     int64_t first, last, total = 0, excess = 0;
-    double ratio;
 
     if (n < LEAST_CALLS)
         return;
     first = median_of(ctx, v, third);
     last = median_of(ctx, v + n - third, third);
-    ratio = first > 0 ? (double)last / (double)first : 1;
+    double ratio = first > 0 ? (double)last / (double)first : 1;
     for (i = 0; i < n; i++) {
         rp_ns_add(&total, v[i]);
         rp_ns_add(&excess, i >= third && v[i] > first ? rp_ns_between(first, v[i]) : 0);
@@ -179,7 +177,6 @@ static enum rp_code clock_trouble_measure(const struct rp_finding_rank *rank, vo
     struct clock_ctx ctx = {.rank = rank, .out = kept};
     enum rp_code code = rp_arg_key_init(&ctx.grid, rank->trace, "grid", err);
 
-    rp_map_init(&ctx.kinds);
     count_early(&ctx);
     if (code == RP_OK)
         code = list_calls(&ctx, err);

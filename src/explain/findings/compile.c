@@ -236,10 +236,10 @@ static const char *graphs_of(const struct rp_torch_compile *c)
 
 static void say_all(struct rp_findings *f, const struct kept *k, const struct rp_torch_trace *log)
 {
-    struct rp_report_finding *finding;
     int rank = rp_findings_lead_number(f);
+    struct rp_report_finding *finding =
+        k->compiles ? rp_findings_add(f, IN_STEPS, k->idle_ns) : NULL;
 
-    finding = k->compiles ? rp_findings_add(f, IN_STEPS, k->idle_ns) : NULL;
     if (finding) {
         say_recompiles(f, finding, k, log);
         RP_SAY(f, finding,

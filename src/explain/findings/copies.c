@@ -42,12 +42,11 @@ static enum rp_code copies_measure(const struct rp_finding_rank *rank, void *kep
                                    struct rp_err *err)
 {
     struct kept *out = kept;
-    RP_VEC(struct copy_name) names = {0};
-    enum rp_code code = RP_OK;
+    RP_VEC_LOCAL(struct copy_name, names);
     rp_str best = 0;
     size_t i, k;
 
-    for (i = 0; i < rank->work->items.n && code == RP_OK; i++) {
+    for (i = 0; i < rank->work->items.n; i++) {
         const struct rp_work_item *x = &rank->work->items.at[i];
         struct copy_name fresh = {rank->trace->ev.name[x->event], 0};
 
@@ -59,9 +58,8 @@ static enum rp_code copies_measure(const struct rp_finding_rank *rank, void *kep
         if (k == NAMES_MOST)
             continue;
         if (k == names.n)
-            code = rp_vec_push(&names, fresh, err);
-        if (code == RP_OK)
-            rp_ns_add(&names.at[k].ns, rp_ns_between(x->begin_ns, x->end_ns));
+            RP_TRY(rp_vec_push(&names, fresh, err));
+        rp_ns_add(&names.at[k].ns, rp_ns_between(x->begin_ns, x->end_ns));
     }
     for (k = 0; k < names.n; k++)
         if (names.at[k].ns > out->name_ns) {
@@ -69,8 +67,7 @@ static enum rp_code copies_measure(const struct rp_finding_rank *rank, void *kep
             best = names.at[k].name;
         }
     out->name = best ? rp_arena_text(rank->arena, rp_trace_str(rank->trace, best)) : NULL;
-    rp_vec_release(&names);
-    return code;
+    return RP_OK;
 }
 
 /* "rank 0: 5 copies and memsets; for 30.0 ms nothing else runs, for 1.00 ms …" */

@@ -111,12 +111,11 @@ static int64_t gain_in_span(const struct rp_findings *f, const struct rp_opportu
 static void add_change(struct rp_findings *f, const struct rp_opportunity *o)
 {
     for (size_t i = 0; f->row->changes[i].what_if; i++) {
-        struct rp_report_finding *finding;
-
         if (strcmp(o->row->name, f->row->changes[i].what_if) != 0 ||
             is_answered(f->out, f->row->id, o->row->name))
             continue;
-        finding = rp_findings_add_compute(f, f->row->changes[i].kind, gain_in_span(f, o));
+        struct rp_report_finding *finding =
+            rp_findings_add_compute(f, f->row->changes[i].kind, gain_in_span(f, o));
         if (finding)
             RP_SAY(f, finding, "simulate: with %s a step takes %s instead of %s", o->what_if,
                    rp_findings_time(f, o->step_ns),

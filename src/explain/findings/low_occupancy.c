@@ -140,11 +140,10 @@ static void low_occupancy_find(struct rp_findings *f)
     struct rp_report_finding *finding =
         k && k->name ? rp_findings_add_compute(f, 0, k->lost_ns) : NULL;
     char name[120];
-    bool one;
 
     if (!finding)
         return;
-    one = k->count == 1;
+    bool one = k->count == 1;
     finding->where.names[0] = k->name;
     rp_short_name(k->name, name, sizeof name);
     RP_SAY(

@@ -91,12 +91,11 @@ static enum rp_code list_uses(struct shapes_ctx *c, struct rp_err *err)
         rp_event op =
             x->launch == RP_NONE ? RP_NONE : rp_event_around(t, x->launch, RP_KIND_CPU_OP);
         size_t step = op == RP_NONE ? SIZE_MAX : step_at(t, t->ev.ts_ns[x->launch]);
-        uint64_t token;
         uint32_t at;
 
         if (step == SIZE_MAX || t->steps[step].flags & RP_STEP_NOT_JUDGED)
             continue;
-        token = rp_work_token(&c->tokens, x, op);
+        uint64_t token = rp_work_token(&c->tokens, x, op);
         c->steps.at[step] += rp_hash_u64(token);
         RP_TRY(rp_map_intern(&c->by_op, op, (uint32_t)c->uses.n, &at, err));
         if (at == c->uses.n)
@@ -248,20 +247,17 @@ static void sum_idle(struct shapes_ctx *c, struct kept *out)
 
 static enum rp_code count_kinds(struct shapes_ctx *c, struct kept *out, struct rp_err *err)
 {
-    struct rp_map known;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map known = {0};
 
-    rp_map_init(&known);
-    for (size_t i = 0; i < c->rank->trace->nsteps && code == RP_OK; i++) {
+    for (size_t i = 0; i < c->rank->trace->nsteps; i++) {
         uint32_t at = 0;
 
         if (!c->steps.at[i])
             continue;
-        code = rp_map_intern(&known, c->steps.at[i], (uint32_t)out->kinds, &at, err);
+        RP_TRY(rp_map_intern(&known, c->steps.at[i], (uint32_t)out->kinds, &at, err));
         out->kinds += at == (uint32_t)out->kinds;
     }
-    rp_map_release(&known);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code new_shapes_measure(const struct rp_finding_rank *rank, void *kept,
@@ -269,13 +265,10 @@ static enum rp_code new_shapes_measure(const struct rp_finding_rank *rank, void 
 {
     struct shapes_ctx c = {.rank = rank};
     struct kept *out = kept;
-    enum rp_code code;
 
     if (rank->trace->nsteps < RP_STEPS_COMPARED)
         return RP_OK;
-    rp_map_init(&c.by_op);
-    rp_map_init(&c.seen);
-    code = rp_work_tokens_init(&c.tokens, rank->trace, err);
+    enum rp_code code = rp_work_tokens_init(&c.tokens, rank->trace, err);
     if (code == RP_OK)
         code = list_uses(&c, err);
     if (code == RP_OK)
@@ -311,12 +304,12 @@ static unsigned kind_of(const struct kept *k)
 static void new_shapes_find(struct rp_findings *f)
 {
     const struct kept *k = rp_findings_kept(f, f->chain->lead);
-    struct rp_report_finding *finding;
     int64_t lost = 0;
 
     for (size_t i = 0; k && i < RP_GAP_CAUSES; i++)
         rp_ns_add(&lost, rp_ns_between(f->atypical_ns[i], k->cause_ns[i]));
-    finding = k && k->names[0] ? rp_findings_add(f, kind_of(k), lost) : NULL;
+    struct rp_report_finding *finding =
+        k && k->names[0] ? rp_findings_add(f, kind_of(k), lost) : NULL;
     if (!finding)
         return;
     for (size_t i = 0; i < RP_GAP_CAUSES; i++)

@@ -11,11 +11,11 @@ static void find_places(struct rp_findings *f)
 
     for (size_t i = 0; i < places->n; i++) {
         const struct rp_place_found *p = &places->at[i];
-        struct rp_report_finding *finding;
 
         if (p->kind != RP_PLACE_LINK && p->kind != RP_PLACE_NIC)
             continue;
-        finding = rp_findings_add_place(f, p->kind == RP_PLACE_LINK ? LINK : NIC, p);
+        struct rp_report_finding *finding =
+            rp_findings_add_place(f, p->kind == RP_PLACE_LINK ? LINK : NIC, p);
         if (!finding)
             continue;
         RP_SAY(f, finding, "transfers %s %s took %s those of the same kind and size elsewhere",
@@ -29,10 +29,8 @@ static void find_places(struct rp_findings *f)
 
 static void slow_link_find(struct rp_findings *f)
 {
-    struct rp_report_finding *finding;
-
     find_places(f);
-    finding = rp_findings_add(f, RATE, f->chain->slow_ns);
+    struct rp_report_finding *finding = rp_findings_add(f, RATE, f->chain->slow_ns);
     if (!finding)
         return;
     finding->at_most = true; /* its time is also exposed communication */

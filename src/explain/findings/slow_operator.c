@@ -85,7 +85,6 @@ static enum rp_code place_call(struct placing *p, const struct rp_cost_call *cal
                                struct rp_err *err)
 {
     const struct rp_work_item *x = &p->w->items.at[call->item];
-    struct group *g;
     uint32_t at;
 
     if (call->op == RP_NONE || x->cls != RP_WORK_COMPUTE ||
@@ -97,7 +96,7 @@ static enum rp_code place_call(struct placing *p, const struct rp_cost_call *cal
         RP_TRY(rp_vec_push(
             &p->groups, ((struct group){.op = call->op, .cost = call->cost, .least_ns = INT64_MAX}),
             err));
-    g = &p->groups.at[at];
+    struct group *g = &p->groups.at[at];
     g->calls++;
     rp_ns_add(&g->ns, call->device_ns);
     if (call->device_ns > g->longest_ns) {
@@ -168,13 +167,12 @@ static double row_length(const char *dims)
 {
     const char *p = *dims == '[' ? dims + 1 : dims;
     double d[8];
-    size_t n;
 
     p = strchr(p, '[');
     if (!p)
         return 0;
     p++;
-    n = read_dims(&p, d, 8);
+    size_t n = read_dims(&p, d, 8);
     return n ? d[n - 1] : 0;
 }
 
@@ -247,11 +245,10 @@ static double rate_of_smaller(const struct placing *p, const struct group *g)
     for (size_t i = 0; i < p->groups.n; i++) {
         const struct group *other = &p->groups.at[i];
         const struct rp_op_cost *c = &p->costs->costs.at[other->cost];
-        double rate;
 
         if (!is_product(p, other) || c->type != own->type || c->flops > own->flops)
             continue;
-        rate = c->flops * 1e9 / (double)other->least_ns;
+        double rate = c->flops * 1e9 / (double)other->least_ns;
         if (rate > best && rate <= c->flops / rp_cost_compute_s(c, p->peaks))
             best = rate;
     }
@@ -268,12 +265,11 @@ static int64_t whole_ns(double ns)
 static void compare_products(struct placing *p, const struct group *g, struct rp_slow_operator *out)
 {
     const struct rp_op_cost *c = &p->costs->costs.at[g->cost];
-    double smaller, own;
 
     if (out->kind != OTHER || out->by_memory || !is_product(p, g))
         return;
-    own = c->flops * 1e9 / (double)g->least_ns;
-    smaller = rate_of_smaller(p, g);
+    double own = c->flops * 1e9 / (double)g->least_ns;
+    double smaller = rate_of_smaller(p, g);
     if (smaller < FASTER * own)
         return;
     out->kind = PRODUCT;
@@ -345,14 +341,13 @@ static bool judge(const struct placing *p, const struct group *g, struct rp_slow
 {
     const struct rp_op_cost *c = &p->costs->costs.at[g->cost];
     double compute = rp_cost_compute_s(c, p->peaks), memory = rp_cost_memory_s(c, p->peaks);
-    double best, quickest;
 
     if (isnan(compute) || isnan(memory) || g->least_ns < CALL_NS)
         return false;
     *out = (struct rp_slow_operator){
         .calls = g->calls, .device_ns = g->ns, .by_memory = memory > compute};
-    best = out->by_memory ? memory : compute;
-    quickest = (double)g->least_ns / 1e9;
+    double best = out->by_memory ? memory : compute;
+    double quickest = (double)g->least_ns / 1e9;
     if (best * 1e9 < RP_ROOF_LATENCY_NS)
         return false;
     out->rate = (double)g->calls * (out->by_memory ? c->bytes : c->flops) * 1e9 / (double)g->ns;
@@ -460,7 +455,6 @@ static enum rp_code slow_operator_measure(const struct rp_finding_rank *rank, vo
                         .peaks = rank->peaks};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&p.known);
     for (size_t i = 0; rank->peaks && i < rank->calls->calls.n && code == RP_OK; i++)
         code = place_call(&p, &rank->calls->calls.at[i], err);
     if (code == RP_OK)

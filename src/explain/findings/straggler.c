@@ -99,7 +99,6 @@ static size_t latest_of(const struct rp_findings *f, int64_t most_ns)
 static void say_shared_fault(struct rp_findings *f, struct rp_report_finding *finding)
 {
     struct rp_late_rank *ranks = RP_ARENA_NEW(f->arena, struct rp_late_rank, f->ranks->n + 1);
-    const char *text;
 
     for (size_t r = 0; ranks && r < f->ranks->n; r++) {
         const struct rp_report_part *part = rp_findings_part(f, r);
@@ -110,7 +109,7 @@ static void say_shared_fault(struct rp_findings *f, struct rp_report_finding *fi
             if (part->devices[d].is_main)
                 ranks[r].device = part->devices[d].device;
     }
-    text = ranks ? rp_late_shared(ranks, f->ranks->n, f->arena) : NULL;
+    const char *text = ranks ? rp_late_shared(ranks, f->ranks->n, f->arena) : NULL;
     if (text)
         rp_findings_say(finding, text);
 }

@@ -18,15 +18,11 @@ enum { KNOWN = 1, BATCHED = 2, MATRICES = 4, SOFTMAX = 8 };
 /* What a name means, looked up once for each name. */
 static unsigned meaning(const struct rp_trace *t, uint8_t *known, rp_event e)
 {
-    const char *name;
-    uint8_t *at;
-    size_t n;
-
     if (e == RP_NONE)
         return 0;
-    at = &known[t->ev.name[e]];
-    name = rp_trace_str(t, t->ev.name[e]);
-    n = rp_trace_str_len(t, t->ev.name[e]);
+    uint8_t *at = &known[t->ev.name[e]];
+    const char *name = rp_trace_str(t, t->ev.name[e]);
+    size_t n = rp_trace_str_len(t, t->ev.name[e]);
     if (!*at)
         *at = (uint8_t)(KNOWN | (rp_torch_is(name, n, RP_TORCH_BATCHED) ? BATCHED : 0) |
                         (rp_torch_is(name, n, RP_TORCH_MATRICES) ? MATRICES : 0) |
@@ -53,13 +49,12 @@ static enum rp_code unfused_attention_measure(const struct rp_finding_rank *rank
     for (size_t i = 0; i < rank->work->items.n; i++) {
         const struct rp_work_item *x = &rank->work->items.at[i];
         struct stream *s = &streams[x->stream];
-        unsigned op;
 
         if (x->cls != RP_WORK_COMPUTE)
             continue;
-        op = x->launch == RP_NONE
-                 ? 0
-                 : meaning(t, known, rp_event_around(t, x->launch, RP_KIND_CPU_OP));
+        unsigned op = x->launch == RP_NONE
+                          ? 0
+                          : meaning(t, known, rp_event_around(t, x->launch, RP_KIND_CPU_OP));
         if (!(op & (BATCHED | MATRICES))) {
             s->softmax |= ((op | meaning(t, known, x->event)) & SOFTMAX) != 0;
             rp_ns_add(&s->ns, rp_ns_between(x->begin_ns, x->end_ns));

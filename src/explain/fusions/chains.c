@@ -119,7 +119,6 @@ static rp_event described_op(const struct chaining *c, rp_event op)
 static void size_link(const struct chaining *c, struct link *l)
 {
     rp_str types = 0;
-    struct rp_tensors t;
     const char *name = rp_trace_str(c->t, l->name);
     bool shrinks =
         l->category == RP_CATEGORY_REDUCTION && !rp_torch_means(name, RP_TORCH_KEEPS_SIZE);
@@ -130,7 +129,8 @@ static void size_link(const struct chaining *c, struct link *l)
     }
     if (!rp_arg_key_text(&c->types, l->op, &types))
         types = 0;
-    t = rp_tensors_read(rp_trace_str(c->t, l->dims), types ? rp_trace_str(c->t, types) : NULL);
+    struct rp_tensors t =
+        rp_tensors_read(rp_trace_str(c->t, l->dims), types ? rp_trace_str(c->t, types) : NULL);
     l->elements = t.elements;
     if (rp_torch_means(name, RP_TORCH_COPIES)) { /* here the first input is the result */
         l->out = t.first;
@@ -399,15 +399,13 @@ static bool is_compiled(const struct chaining *c)
 static enum rp_code end_chain(struct chaining *c, struct rp_err *err)
 {
     int64_t sum = 0, kernels = 0;
-    struct rp_fusion *f;
-    uint64_t key;
     uint32_t at;
 
     if (c->chain.n < 2 || is_compiled(c)) {
         c->chain.n = 0;
         return RP_OK;
     }
-    key = chain_key(c);
+    uint64_t key = chain_key(c);
     RP_TRY(rp_map_intern(&c->groups, key, (uint32_t)c->out->fusions.n, &at, err));
     if (at == c->out->fusions.n && at < MOST_GROUPS) {
         struct rp_fusion fresh = {.kind = RP_FUSION_CHAIN, .key = key};
@@ -425,7 +423,7 @@ static enum rp_code end_chain(struct chaining *c, struct rp_err *err)
         rp_ns_add(&sum, c->chain.at[i].ns);
         kernels += c->chain.at[i].nitems;
     }
-    f = &c->out->fusions.at[at];
+    struct rp_fusion *f = &c->out->fusions.at[at];
     f->count++;
     f->kernels = kernels;
     rp_ns_add(&f->device_ns, sum);
@@ -570,8 +568,6 @@ enum rp_code rp_fusions_find(const struct rp_trace *trace, const struct rp_scope
                          .out = out};
     enum rp_code code = rp_work_init(&work, trace, scope, err);
 
-    rp_map_init(&c.known);
-    rp_map_init(&c.groups);
     out->steps = scope->limited;
     for (uint32_t i = 0; i < trace->nsteps && !scope->limited; i++)
         out->steps += rp_scope_has(scope, trace->steps[i].begin_ns);

@@ -15,7 +15,6 @@
 #include "sim/predict.h"
 #include "sim/simulate.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_EVENTS 300000
@@ -169,11 +168,10 @@ typedef RP_VEC(struct rp_fusion) fusion_vec;
 
 static enum rp_code add_up(const struct rp_ranks *ranks, fusion_vec *all, struct rp_err *err)
 {
-    struct rp_map known;
+    struct rp_map known = {0};
     enum rp_code code = RP_OK;
     uint32_t at;
 
-    rp_map_init(&known);
     for (size_t r = 0; r < ranks->n; r++) {
         const struct rp_fusions_part *part = ranks->parts[r].data;
 
@@ -284,7 +282,6 @@ static enum rp_code predict(const struct rp_ranks *ranks, struct rp_arena *arena
     struct rp_sim_gain gains[2];
     struct rp_err why = RP_ERR_INIT;
     struct rp_sim_now now = {0};
-    enum rp_code code;
 
     out->what_ifs = RP_ARENA_NEW(arena, struct rp_fusion_whatif, 2);
     RP_TRY(rp_err_need(parts && out->what_ifs, err, "simulating"));
@@ -296,7 +293,7 @@ static enum rp_code predict(const struct rp_ranks *ranks, struct rp_arena *arena
             return RP_OK;
         parts[i] = &part->sim;
     }
-    code = n ? rp_sim_predict(parts, n, texts, 2, &now, gains, &why) : RP_UNSUPPORTED;
+    enum rp_code code = n ? rp_sim_predict(parts, n, texts, 2, &now, gains, &why) : RP_UNSUPPORTED;
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
     if (code != RP_OK || now.unprofiled_ns <= 0 || !rp_sim_reproduces(&now))

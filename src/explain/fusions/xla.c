@@ -21,7 +21,6 @@
 #include "program/opcodes.h"
 #include "program/program.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_PAIRS 100000
@@ -83,14 +82,13 @@ static enum rp_code note_item(struct parting *x, const struct rp_work_item *item
                               struct rp_err *err)
 {
     struct kernel fresh = {0};
-    const char *name;
     rp_str module;
     uint32_t at;
 
     if (!rp_arg_key_text(&x->hlo_module, item->event, &module) || !module)
         return RP_OK;
     RP_TRY(note_module(x, module, err));
-    name = rp_trace_str(x->t, rp_xla_instruction(&x->hlo_op, item->event));
+    const char *name = rp_trace_str(x->t, rp_xla_instruction(&x->hlo_op, item->event));
     RP_TRY(rp_map_intern(&x->known, rp_xla_name_hash(rp_trace_str(x->t, module), name),
                          (uint32_t)x->kernels.n, &at, err));
     if (at == x->kernels.n)
@@ -183,9 +181,9 @@ static const char *fusion_kind(const struct parting *x, uint32_t op)
     static const struct {
         const char *word, *name;
     } kinds[] = {{"kLoop", "loop"}, {"kInput", "input"}, {"kCustom", "Triton"}};
-    size_t i;
 
-    for (i = 0; kind && kind->type == RP_VALUE_WORD && i < sizeof kinds / sizeof kinds[0]; i++)
+    for (size_t i = 0; kind && kind->type == RP_VALUE_WORD && i < sizeof kinds / sizeof kinds[0];
+         i++)
         if (kind->n == strlen(kinds[i].word) && !strncmp(kind->at, kinds[i].word, kind->n))
             return kinds[i].name;
     return "single";
@@ -245,7 +243,6 @@ static int64_t fused_pair_ns(const struct parting *x, const struct pair *e)
 static enum rp_code add_pair(struct parting *x, uint32_t from, uint32_t to, struct rp_err *err)
 {
     struct pair e = {.from = from, .to = to};
-    int64_t each;
 
     if (x->kernel_of.at[from] == RP_MAP_NONE || x->kernel_of.at[to] == RP_MAP_NONE ||
         !can_fuse(x, from) || !can_fuse(x, to))
@@ -256,7 +253,7 @@ static enum rp_code add_pair(struct parting *x, uint32_t from, uint32_t to, stru
     e.a = &x->kernels.at[x->kernel_of.at[from]];
     e.b = &x->kernels.at[x->kernel_of.at[to]];
     e.runs = e.a->count / (e.a->instances ? e.a->instances : 1);
-    each = rp_ns_sum(mean_ns(e.a), mean_ns(e.b));
+    int64_t each = rp_ns_sum(mean_ns(e.a), mean_ns(e.b));
     e.device_ns = each * (e.runs > 0 ? e.runs : 1);
     e.fused_ns = fused_pair_ns(x, &e);
     e.fused_ns = (e.fused_ns < each ? e.fused_ns : each) * (e.runs > 0 ? e.runs : 1);
@@ -281,7 +278,6 @@ static enum rp_code add_group(struct parting *x, const struct pair *e, struct rp
     struct rp_source_line at;
     struct rp_fusion f = {.kind = RP_FUSION_COMPILED, .kernels = 2, .sized = true};
     char shape[128];
-    uint64_t key;
     uint32_t group;
     const char *path = x->p->meta.at[e->to]
                            ? rp_program_text(x->p, x->p->metas.at[x->p->meta.at[e->to]].op_name)
@@ -297,7 +293,7 @@ static enum rp_code add_group(struct parting *x, const struct pair *e, struct rp
                                        : RP_PHASE_OTHER;
     if (rp_op_source(x->p, e->to, &at) && at.file && *at.file)
         f.line = rp_arena_textf(x->arena, "%s(%d): %s", at.file, at.line, at.function);
-    key = rp_hash_join(text_hash(f.ops), text_hash(f.reason));
+    uint64_t key = rp_hash_join(text_hash(f.ops), text_hash(f.reason));
     key = rp_hash_join(rp_hash_join(key, text_hash(shape)), text_hash(f.line ? f.line : ""));
     f.key = rp_hash_join(key, f.phase);
     RP_TRY(rp_map_intern(&x->groups, f.key, (uint32_t)x->out->fusions.n, &group, err));
@@ -362,13 +358,12 @@ static enum rp_code look_at_program(void *user, const char *module, const struct
 
 static enum rp_code note_items(struct parting *x, const struct rp_scope *scope, struct rp_err *err)
 {
-    struct rp_work w;
-    enum rp_code code = rp_work_init(&w, x->t, scope, err);
+    RP_SCOPED(rp_work_release) struct rp_work w = {0};
 
-    for (size_t i = 0; i < w.items.n && code == RP_OK; i++)
-        code = note_item(x, &w.items.at[i], err);
-    rp_work_release(&w);
-    return code;
+    RP_TRY(rp_work_init(&w, x->t, scope, err));
+    for (size_t i = 0; i < w.items.n; i++)
+        RP_TRY(note_item(x, &w.items.at[i], err));
+    return RP_OK;
 }
 
 enum rp_code rp_fusions_of_xla(const struct rp_loaded *loaded, const struct rp_scope *scope,
@@ -378,8 +373,6 @@ enum rp_code rp_fusions_of_xla(const struct rp_loaded *loaded, const struct rp_s
     struct parting x = {.loaded = loaded, .t = loaded->trace, .arena = arena, .out = out};
     enum rp_code code = rp_arg_key_init(&x.hlo_op, x.t, "hlo_op", err);
 
-    rp_map_init(&x.known);
-    rp_map_init(&x.groups);
     if (code == RP_OK)
         code = rp_arg_key_init(&x.hlo_module, x.t, "hlo_module", err);
     if (code == RP_OK)

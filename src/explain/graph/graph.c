@@ -217,13 +217,12 @@ static enum rp_code graph_aliases(const struct graph_ctx *ctx, const struct rp_p
     struct rp_alias_pair *pairs = NULL;
     uint32_t(*numbers)[2];
     struct rp_input *in;
-    enum rp_code code;
     size_t n = 0;
 
     if (!path)
         return rp_graph_list_aliases(p, NULL, 0, arena, ctx->result->root, err);
     RP_TRY(rp_input_open(path, NULL, &in, err));
-    code = rp_alias_dump_read(in, NULL, arena, &pairs, &n, err);
+    enum rp_code code = rp_alias_dump_read(in, NULL, arena, &pairs, &n, err);
     rp_input_close(in);
     if (code != RP_OK)
         return rp_err_context(err, code, "reading '%s'", path);
@@ -244,13 +243,12 @@ static enum rp_code graph_communication(const struct rp_program *p, struct rp_ar
     struct rp_meshes meshes = {0};
     struct rp_comm comm = {0};
     struct rp_xref xref;
-    enum rp_code code;
 
     out->sent_bytes = RP_ABSENT_I64;
     if (!rp_comm_has_any(p))
         return RP_OK;
     rp_meshes_of_program(&meshes, p, arena);
-    code = rp_xref_init(&xref, p, err);
+    enum rp_code code = rp_xref_init(&xref, p, err);
     if (code == RP_OK)
         code = rp_comm_count(&xref, &meshes, arena, &comm, err);
     rp_xref_release(&xref);
@@ -302,7 +300,6 @@ static enum rp_code graph_run(struct rp_ctx *ctx, const struct rp_dataset *datas
     struct rp_graph_folder folder;
     const char *module = rp_settings_text(settings, "module");
     const char *stage = rp_settings_text(settings, "stage");
-    bool history;
 
     ((struct rp_graph_answer *)result->root)->sent_bytes = RP_ABSENT_I64;
     RP_TRY(rp_torch_graphs_list(dataset->sources, &dataset->limits, err));
@@ -311,7 +308,7 @@ static enum rp_code graph_run(struct rp_ctx *ctx, const struct rp_dataset *datas
     RP_TRY(rp_graph_folder_open(dataset, module, stage, &result->arena, &folder, err));
     if (folder.n == 1)
         return rp_each_program_of(ctx, dataset, folder.sources, 1, graph_program, &graph, err);
-    history = rp_graph_is_history(&folder);
+    bool history = rp_graph_is_history(&folder);
     for (size_t i = 0; i < sizeof one_program_options / sizeof *one_program_options; i++)
         if (rp_settings_has(settings, one_program_options[i]) &&
             !(history && strcmp(one_program_options[i], "html") == 0))

@@ -15,7 +15,6 @@
 #include "facts/xla_names.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct timed { /* timed: a kernel name of the module */
@@ -75,20 +74,15 @@ static enum rp_code note_item(struct heating *h, const struct rp_trace *t,
 static enum rp_code heat_trace(struct heating *h, const struct rp_trace *trace, struct rp_err *err)
 {
     static const struct rp_scope all = {0};
-    struct rp_arg_key hlo_op = {0}, hlo_module = {0};
-    struct rp_work w = {0};
-    enum rp_code code = rp_arg_key_init(&hlo_op, trace, "hlo_op", err);
+    RP_SCOPED(rp_arg_key_release) struct rp_arg_key hlo_op = {0}, hlo_module = {0};
+    RP_SCOPED(rp_work_release) struct rp_work w = {0};
 
-    if (code == RP_OK)
-        code = rp_arg_key_init(&hlo_module, trace, "hlo_module", err);
-    if (code == RP_OK)
-        code = rp_work_init(&w, trace, &all, err);
-    for (size_t i = 0; code == RP_OK && i < w.items.n; i++)
-        code = note_item(h, trace, &hlo_op, &hlo_module, &w.items.at[i], err);
-    rp_work_release(&w);
-    rp_arg_key_release(&hlo_op);
-    rp_arg_key_release(&hlo_module);
-    return code;
+    RP_TRY(rp_arg_key_init(&hlo_op, trace, "hlo_op", err));
+    RP_TRY(rp_arg_key_init(&hlo_module, trace, "hlo_module", err));
+    RP_TRY(rp_work_init(&w, trace, &all, err));
+    for (size_t i = 0; i < w.items.n; i++)
+        RP_TRY(note_item(h, trace, &hlo_op, &hlo_module, &w.items.at[i], err));
+    return RP_OK;
 }
 
 /* Reads the traces one after the other: this runs in a job of the pool, which must not wait for
@@ -113,11 +107,11 @@ static enum rp_code heat_traces(struct heating *h, const struct rp_dataset *trac
 static uint32_t kernel_of(const struct heating *h, uint32_t op)
 {
     const struct rp_program *p = h->p;
-    uint32_t found;
 
     if (p->computations.at[p->computation.at[op]].fused)
         return RP_MAP_NONE;
-    found = rp_map_get(&h->known, rp_xla_name_hash("", rp_program_text(p, p->op_name.at[op])));
+    uint32_t found =
+        rp_map_get(&h->known, rp_xla_name_hash("", rp_program_text(p, p->op_name.at[op])));
     if (found == RP_MAP_NONE && p->metas.at[p->meta.at[op]].deduplicated_name)
         found = rp_map_get(
             &h->known, rp_xla_name_hash(
@@ -188,11 +182,9 @@ enum rp_code rp_graph_heat_read(struct rp_ctx *ctx, const struct rp_program *p, 
 {
     struct heating h = {.p = p, .module = rp_program_text(p, p->name)};
     struct rp_dataset *traces = NULL;
-    enum rp_code code;
 
     *out = (struct rp_graph_heat){0};
-    rp_map_init(&h.known);
-    code = rp_open(ctx, &path, 1, NULL, &traces, err);
+    enum rp_code code = rp_open(ctx, &path, 1, NULL, &traces, err);
     if (code == RP_OK)
         code = heat_traces(&h, traces, err);
     if (code == RP_OK)

@@ -99,8 +99,6 @@ static enum rp_code end_lines(struct rp_listing *out, struct rp_arena *arena, st
 static enum rp_code add_op(struct rp_listing *out, const struct rp_program *p, uint32_t op,
                            const char *mark, struct rp_arena *arena, struct rp_err *err)
 {
-    const char *line;
-
     if (!out->ops)
         out->ops = RP_ARENA_NEW(arena, bool, (size_t)p->nops + 1);
     RP_TRY(rp_err_need(out->ops, err, "listing operations"));
@@ -108,7 +106,7 @@ static enum rp_code add_op(struct rp_listing *out, const struct rp_program *p, u
     out->left_out += out->n >= MOST_LINES;
     if (out->n >= MOST_LINES)
         return RP_OK;
-    line = op_line(p, op, arena);
+    const char *line = op_line(p, op, arena);
     if (*mark)
         line = rp_arena_textf(arena, "%s%s", mark, line);
     return add_line(out, line, arena, err);
@@ -137,11 +135,8 @@ static const char *nearest_name(const struct rp_program *p, const char *name)
 static enum rp_code find_op(const struct rp_program *p, const char *name, uint32_t *op,
                             struct rp_err *err)
 {
-    uint32_t id;
-    const char *near;
-
     name += *name == '%';
-    id = rp_strtab_find(&p->strings, name, strlen(name));
+    uint32_t id = rp_strtab_find(&p->strings, name, strlen(name));
     *op = RP_NONE;
     for (uint32_t i = 0; id != UINT32_MAX && i < p->nops; i++) {
         if (p->op_name.at[i] != id || p->flags.at[i] & RP_OPS_IMPLICIT)
@@ -151,7 +146,7 @@ static enum rp_code find_op(const struct rp_program *p, const char *name, uint32
     }
     if (*op != RP_NONE)
         return RP_OK;
-    near = nearest_name(p, name);
+    const char *near = nearest_name(p, name);
     return rp_err_set(err, RP_USAGE, "no operation named '%s'%s%s%s", name,
                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
@@ -177,25 +172,20 @@ static enum rp_code list_called(struct tree *t, const struct rp_computation *c, 
 {
     const struct rp_program *p = t->p;
     uint32_t from = p->called_begin.at[c->first], to = p->called_begin.at[c->first + c->n];
-    struct rp_map seen;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map seen = {0};
 
     *n = 0;
     *out = RP_ARENA_NEW(t->arena, struct called, (size_t)(to - from) + 1);
     RP_TRY(rp_err_need(*out, t->err, "listing computations"));
-    rp_map_init(&seen);
-    for (uint32_t k = from; code == RP_OK && k < to; k++) {
+    for (uint32_t k = from; k < to; k++) {
         uint32_t at, fresh = (uint32_t)*n;
 
-        code = rp_map_intern(&seen, t->hashes.computation[p->called.at[k]], fresh, &at, t->err);
-        if (code != RP_OK)
-            break;
+        RP_TRY(rp_map_intern(&seen, t->hashes.computation[p->called.at[k]], fresh, &at, t->err));
         if (at == fresh)
             (*out)[(*n)++].first = p->called.at[k];
         (*out)[at].times++;
     }
-    rp_map_release(&seen);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code tree_level(struct tree *t, struct called at, unsigned depth)
@@ -270,11 +260,10 @@ static enum rp_code near_op(const struct rp_program *p, const char *text, unsign
 {
     const char *space = strchr(text, ' ');
     char *end, *name = rp_arena_copy(arena, text, space ? (size_t)(space - text) : strlen(text));
-    unsigned long n;
 
     RP_TRY(rp_err_need(name, err, "listing operations"));
     if (space) {
-        n = strtoul(space + 1, &end, 10);
+        unsigned long n = strtoul(space + 1, &end, 10);
         if (*end || end == space + 1)
             return rp_err_set(err, RP_USAGE, "'%s' is not a number of steps", space + 1);
         *hops = n < 1000 ? (unsigned)n : 1000;
@@ -285,11 +274,10 @@ static enum rp_code near_op(const struct rp_program *p, const char *text, unsign
 enum rp_code rp_list_near(const struct rp_program *p, const char *name, unsigned hops,
                           struct rp_arena *arena, struct rp_listing *out, struct rp_err *err)
 {
-    const struct rp_computation *c;
     uint32_t op, *mark;
 
     RP_TRY(near_op(p, name, &hops, arena, &op, err));
-    c = &p->computations.at[p->computation.at[op]];
+    const struct rp_computation *c = &p->computations.at[p->computation.at[op]];
     mark = RP_ARENA_NEW(arena, uint32_t, c->n);
     RP_TRY(rp_err_need(mark, err, "listing operations"));
     mark[op - c->first] = 1;
@@ -379,11 +367,10 @@ static enum rp_code no_path(const struct rp_program *p, uint32_t from, uint32_t 
 enum rp_code rp_list_path(const struct rp_program *p, const char *ends, struct rp_arena *arena,
                           struct rp_listing *out, struct rp_err *err)
 {
-    const struct rp_computation *c;
     uint32_t from, to, *mark, *way, n = 0;
 
     RP_TRY(path_ends(p, ends, arena, &from, &to, err));
-    c = &p->computations.at[p->computation.at[from]];
+    const struct rp_computation *c = &p->computations.at[p->computation.at[from]];
     way = RP_ARENA_NEW(arena, uint32_t, (size_t)c->n + 1);
     RP_TRY(rp_err_need(way, err, "finding a path"));
     RP_TRY(measure_paths(p, from, arena, &mark, err));

@@ -147,10 +147,9 @@ enum rp_code rp_graph_draw_history(const struct rp_dataset *dataset,
                         .stages = RP_ARENA_NEW(arena, struct rp_stage, folder->n + 1)};
     struct rp_stages stages = {0};
     struct rp_draw_more more = {.stages = &stages};
-    enum rp_code code;
 
     RP_TRY(rp_err_need(h.imports && h.stages, err, "drawing stages"));
-    code = load_stages(dataset, folder, &h, err);
+    enum rp_code code = load_stages(dataset, folder, &h, err);
     if (code == RP_OK)
         code = rp_stages_make(h.stages, h.n, false, arena, &stages, err);
     if (code == RP_OK)

@@ -29,10 +29,9 @@ static enum rp_code count_opcodes(const struct rp_program *p, struct rp_arena *a
 {
     size_t nstrings = p->strings.n, n = 0;
     int64_t *known = RP_ARENA_NEW(arena, int64_t, RP_OP_COUNT + nstrings);
-    int64_t *foreign;
 
     RP_TRY(rp_err_need(known, err, "counting opcodes"));
-    foreign = known + RP_OP_COUNT;
+    int64_t *foreign = known + RP_OP_COUNT;
     for (uint32_t op = 0; op < p->nops; op++) {
         if (p->flags.at[op] & RP_OPS_IMPLICIT)
             continue;
@@ -186,11 +185,10 @@ static enum rp_code list_lines(const struct rp_program *p, const struct rp_costs
                                struct rp_err *err)
 {
     struct line *lines = RP_ARENA_NEW(arena, struct line, (size_t)p->nops + 1);
-    size_t n;
 
     out->lines = RP_ARENA_NEW(arena, struct rp_graph_line, LINES);
     RP_TRY(rp_err_need(lines && out->lines, err, "listing source lines"));
-    n = merge_lines(lines, collect_lines(p, costs, lines));
+    size_t n = merge_lines(lines, collect_lines(p, costs, lines));
     for (size_t i = 0; i < n && i < LINES; i++) {
         const struct rp_source_line *at = &lines[i].at;
         struct rp_graph_line *row = &out->lines[out->nlines++];
@@ -209,7 +207,6 @@ enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
 {
     struct rp_hashes hashes;
     struct rp_costs costs;
-    bool trace;
 
     memset(out, 0, sizeof *out);
     RP_TRY(rp_program_hash(p, arena, &hashes, err));
@@ -222,7 +219,7 @@ enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
     out->transcendentals = to_integer(costs.program.transcendentals);
     out->bytes = to_integer(costs.program.bytes);
     count_data(p, out);
-    trace = !strcmp(p->language, "execution-trace");
+    bool trace = !strcmp(p->language, "execution-trace");
     if (trace || !strcmp(p->language, "fx"))
         leave_out_unknown(p, trace, out);
     RP_TRY(count_opcodes(p, arena, out, err));

@@ -336,13 +336,11 @@ enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,
                             struct rp_err *err)
 {
     struct idle_sums s = {.t = work->trace, .w = work, .arena = arena};
-    enum rp_code code;
 
     *nout = 0;
     *out = RP_ARENA_NEW(arena, struct rp_idle_cause, ROWS);
     RP_TRY(rp_err_need(*out, err, "explaining idle time"));
-    rp_map_init(&s.known);
-    code = rp_sampled_init(&s.sampled, work->trace, err);
+    enum rp_code code = rp_sampled_init(&s.sampled, work->trace, err);
     for (size_t i = 0; i < gaps->n && code == RP_OK; i++)
         code = add_piece(&s, &gaps->at[i], err);
     if (code == RP_OK)
@@ -381,11 +379,10 @@ struct whole_gap {
 static const char *thread_text(const struct idle_ctx *ctx, const struct rp_gap *gap)
 {
     rp_event launch = gap->after == RP_NONE ? RP_NONE : ctx->w.items.at[gap->after].launch;
-    const struct rp_track_info *track;
 
     if (launch == RP_NONE)
         return NULL;
-    track = &ctx->t->tracks[ctx->t->ev.track[launch]];
+    const struct rp_track_info *track = &ctx->t->tracks[ctx->t->ev.track[launch]];
     return track->text ? trace_text(ctx, track->text)
                        : rp_arena_textf(ctx->arena, "%lld", (long long)track->native_id);
 }
@@ -394,22 +391,20 @@ static const char *thread_text(const struct idle_ctx *ctx, const struct rp_gap *
 static enum rp_code sample_gap(const struct idle_ctx *ctx, const struct rp_gap *gap,
                                struct rp_idle_gap *out, struct rp_err *err)
 {
-    struct rp_sampled sampled;
+    RP_SCOPED(rp_sampled_release) struct rp_sampled sampled = {0};
     const struct rp_sampled_place *place = NULL;
-    enum rp_code code = rp_sampled_init(&sampled, ctx->t, err);
 
-    if (code == RP_OK && needs_line(gap))
-        code = rp_sampled_add(&sampled, 0, rp_gap_thread(&ctx->w, gap), gap->begin_ns, gap->end_ns,
-                              err);
-    if (code == RP_OK)
-        place = rp_sampled_main(&sampled, 0);
+    RP_TRY(rp_sampled_init(&sampled, ctx->t, err));
+    if (needs_line(gap))
+        RP_TRY(rp_sampled_add(&sampled, 0, rp_gap_thread(&ctx->w, gap), gap->begin_ns, gap->end_ns,
+                              err));
+    place = rp_sampled_main(&sampled, 0);
     if (place) {
         out->sampled = rp_sampled_text(&sampled, place, true, ctx->arena);
         if (!out->host)
             out->host_label = rp_sampled_text(&sampled, place, false, ctx->arena);
     }
-    rp_sampled_release(&sampled);
-    return code;
+    return RP_OK;
 }
 
 static struct rp_idle_gap describe_gap(const struct idle_ctx *ctx, const struct whole_gap *whole)
@@ -600,10 +595,9 @@ static enum rp_code explain_devices(const struct rp_work *work, const struct rp_
                                     struct rp_err *err)
 {
     struct rp_gap_finder *finder;
-    enum rp_code code;
 
     RP_TRY(rp_gap_finder_new(work->trace, &finder, err));
-    code = explain_each(work, judged, span, finder, limit, arena, out, err);
+    enum rp_code code = explain_each(work, judged, span, finder, limit, arena, out, err);
     rp_gap_finder_free(finder);
     return code;
 }
@@ -653,27 +647,24 @@ static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_sc
                               struct rp_err *err)
 {
     struct rp_idle_part *out = part->data;
-    struct rp_work work = {0};
+    RP_SCOPED(rp_work_release) struct rp_work work = {0};
     struct rp_interval selected = scope->span;
     struct rp_segments span = {1, &selected};
     struct rp_judged judged;
-    enum rp_code code = rp_judged_find(loaded->trace, scope, &part->arena, &judged, err);
 
-    if (code == RP_OK && !scope->limited)
-        code = rp_trace_segments(loaded->trace, &part->arena, &span, err);
+    RP_TRY(rp_judged_find(loaded->trace, scope, &part->arena, &judged, err));
+    if (!scope->limited)
+        RP_TRY(rp_trace_segments(loaded->trace, &part->arena, &span, err));
     out->outside = rp_judged_text(&judged, &part->arena);
     if (!loaded->trace->nsteps) /* each device has a window of its own */
         judged.segments.n = 0;
-    if (code == RP_OK)
-        code = rp_work_init(&work, loaded->trace, scope, err);
-    if (code == RP_OK)
-        code = explain_devices(&work, &judged, &span, gap_limit(settings), &part->arena, out, err);
-    if (code == RP_OK && by_stream(settings))
-        code = rp_idle_find_streams(&work, &part->arena, &out->streams, &out->nstreams, err);
-    if (code == RP_OK && !work.items.n)
-        code = explain_waits(loaded->trace, &span, &part->arena, out, err);
-    rp_work_release(&work);
-    return code;
+    RP_TRY(rp_work_init(&work, loaded->trace, scope, err));
+    RP_TRY(explain_devices(&work, &judged, &span, gap_limit(settings), &part->arena, out, err));
+    if (by_stream(settings))
+        RP_TRY(rp_idle_find_streams(&work, &part->arena, &out->streams, &out->nstreams, err));
+    if (!work.items.n)
+        RP_TRY(explain_waits(loaded->trace, &span, &part->arena, out, err));
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ all ranks */
@@ -681,12 +672,11 @@ static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_sc
 /* Adds a rank's row to the one of the same cause; the evidence is that of the largest row. */
 static void add_cause(struct rp_idle_root *out, const struct rp_idle_cause *c, int64_t *largest)
 {
-    struct rp_idle_cause *sum;
     size_t i;
 
     for (i = 0; i < out->ncauses && strcmp(out->causes[i].cause, c->cause) != 0; i++)
         ;
-    sum = &out->causes[i];
+    struct rp_idle_cause *sum = &out->causes[i];
     if (i == out->ncauses) {
         *sum = (struct rp_idle_cause){.cause = c->cause};
         largest[i] = -1;

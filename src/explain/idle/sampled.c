@@ -7,7 +7,6 @@
 #include "facts/times/intervals.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST 64
@@ -16,7 +15,6 @@ RP_LIMIT(MOST, "samples of a wait", "the first ones say who held the lock");
 enum rp_code rp_sampled_init(struct rp_sampled *s, const struct rp_trace *trace, struct rp_err *err)
 {
     *s = (struct rp_sampled){.t = trace};
-    rp_map_init(&s->known);
     return trace->samples.n ? rp_trace_require(trace, RP_NEED_SAMPLES, err) : RP_OK;
 }
 
@@ -102,7 +100,6 @@ static enum rp_code list_holds(struct rp_sampled *s, struct rp_err *err)
 static rp_track holder_in(const struct rp_sampled *s, rp_track waits, int64_t begin_ns,
                           int64_t end_ns)
 {
-    const struct rp_sampled_hold *at;
     rp_track best = RP_NONE;
     size_t first, end, most = 0;
 
@@ -112,7 +109,7 @@ static rp_track holder_in(const struct rp_sampled *s, rp_track waits, int64_t be
     for (end = first; end < s->holds.n && end < first + MOST; end++)
         if (s->holds.at[end].ts_ns > end_ns)
             break;
-    at = s->holds.at + first;
+    const struct rp_sampled_hold *at = s->holds.at + first;
     for (size_t i = 0; i < end - first; i++) {
         size_t same = 0;
 
@@ -187,11 +184,10 @@ enum rp_code rp_sampled_add(struct rp_sampled *s, uint32_t key, rp_track thread,
                             int64_t end_ns, struct rp_err *err)
 {
     const struct rp_call_samples *c = &s->t->samples;
-    size_t i;
 
     if (!c->n || thread == RP_NONE || c->unit == RP_WEIGHT_BYTES)
         return RP_OK;
-    i = rp_sampled_first(s->t, thread, begin_ns);
+    size_t i = rp_sampled_first(s->t, thread, begin_ns);
     for (; i < c->n && c->track[i] == thread && c->ts_ns[i] < end_ns; i++) {
         int64_t weight = rp_sampled_weight(s->t, i, begin_ns, end_ns);
         uint32_t frame = place_of(c, c->stack[i]);
@@ -271,11 +267,9 @@ const char *rp_thread_text(const struct rp_trace *t, rp_track track, struct rp_a
 const char *rp_sampled_gil(const struct rp_sampled *s, const struct rp_sampled_place *place,
                            struct rp_arena *arena)
 {
-    rp_track holder;
-
     if (place->wants_gil <= place->weight / 2)
         return place->had_gil > place->weight / 2 ? ", holding the GIL" : "";
-    holder = main_holder(s, place);
+    rp_track holder = main_holder(s, place);
     return holder == RP_NONE ? ", waiting for the GIL"
                              : rp_arena_textf(arena, ", waiting for the GIL held by %s",
                                               rp_thread_text(s->t, holder, arena));

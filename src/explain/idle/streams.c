@@ -188,11 +188,9 @@ enum rp_code rp_idle_find_streams(const struct rp_work *work, struct rp_arena *a
                                   struct rp_idle_stream **out, size_t *nout, struct rp_err *err)
 {
     struct stream_ctx c = {.w = work, .arena = arena};
-    enum rp_code code;
 
     *nout = 0;
-    rp_map_init(&c.known);
-    code = measure_streams(&c, out, nout, err);
+    enum rp_code code = measure_streams(&c, out, nout, err);
     rp_map_release(&c.known);
     rp_vec_release(&c.edges);
     rp_vec_release(&c.times);

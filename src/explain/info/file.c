@@ -240,19 +240,17 @@ static enum rp_code fill_steps(struct file_ctx *ctx, struct rp_err *err)
 {
     struct rp_info_file *out = ctx->out;
     struct rp_err why = RP_ERR_INIT;
-    enum rp_code code;
-    size_t n;
 
     out->step_median_ns = RP_ABSENT_I64;
     out->step_text = "none found";
-    code = add_all_steps(ctx, &why);
+    enum rp_code code = add_all_steps(ctx, &why);
     if (code != RP_OK && code != RP_NOMEM && ctx->merged.n) { /* the rest is still valid */
         out->step_median_ns = RP_ABSENT_I64;
         out->step_text = rp_arena_textf(ctx->arena, "unknown: %s", why.text);
         ctx->steps.n = 0;
         code = RP_OK;
     }
-    n = ctx->steps.n;
+    size_t n = ctx->steps.n;
     out->steps = new_rows(ctx, &n, sizeof *out->steps);
     if (n)
         memcpy(out->steps, ctx->steps.at, n * sizeof *out->steps);
@@ -417,17 +415,15 @@ static long long concern_count(const struct file_ctx *ctx, const struct concern 
 static enum rp_code count_captured(struct file_ctx *ctx, const char *path, struct rp_err *err)
 {
     struct rp_captures captures;
-    enum rp_code code;
-    bool runs;
 
     if (!ctx->trace->health.launches_without_gpu)
         return RP_OK;
     RP_TRY(rp_trace_require(ctx->trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
     RP_TRY(rp_trace_require(ctx->trace, RP_NEED_ARGS, err));
-    code = rp_captures_init(&captures, ctx->trace, err);
+    enum rp_code code = rp_captures_init(&captures, ctx->trace, err);
     ctx->captured = ctx->out->captured_launches = (int64_t)captures.nodes.n;
     ctx->out->is_capture = code == RP_OK && rp_is_capture_file(path, &captures);
-    runs = !rp_captures_are_all(&captures);
+    bool runs = !rp_captures_are_all(&captures);
     rp_captures_release(&captures);
     if (ctx->out->is_capture) {
         ctx->out->rank_text = "capture";
@@ -443,11 +439,10 @@ static const char *concern_text(struct file_ctx *ctx, const struct concern *c, l
 {
     const struct rp_health *health = &ctx->trace->health;
     const char *dash = c->advice ? ": " : "", *advice = c->advice ? c->advice : "";
-    long long whole;
 
     if (c->whole == NO_WHOLE)
         return rp_arena_textf(ctx->arena, "%lld %s%s%s", count, c->sentence, dash, advice);
-    whole = counter_value(health, c->whole);
+    long long whole = counter_value(health, c->whole);
     return rp_arena_textf(ctx->arena, "%lld of %lld %s%s%s", count, whole, c->sentence, dash,
                           advice);
 }

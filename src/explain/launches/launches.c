@@ -203,10 +203,9 @@ static enum rp_code launches_rank(const struct rp_loaded *loaded, const struct r
                                 .by = rp_settings_text(settings, "by")[0]};
     struct rp_strtab names = {0};
     struct rp_scope steps = *scope;
-    enum rp_code code;
 
     RP_TRY(rp_judged_scope(g.t, &steps, g.arena, &out->not_counted, err));
-    code = rp_work_init(&g.w, g.t, &steps, err);
+    enum rp_code code = rp_work_init(&g.w, g.t, &steps, err);
     if (code == RP_OK)
         code = rp_queues_init(&g.q, &g.w, err);
     if (code == RP_OK)
@@ -490,10 +489,9 @@ static enum rp_code launches_join(const struct rp_ranks *ranks, const struct rp_
                                   struct rp_result *result, struct rp_err *err)
 {
     struct launches_join j = {.ranks = ranks, .arena = &result->arena, .out = result->root};
-    enum rp_code code;
 
     j.out->by = rp_arena_text(j.arena, rp_settings_text(settings, "by"));
-    code = rp_strtab_init(&j.names, err);
+    enum rp_code code = rp_strtab_init(&j.names, err);
     if (code == RP_OK)
         code = gather_samples(&j, err);
     if (code == RP_OK)

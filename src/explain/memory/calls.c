@@ -50,12 +50,10 @@ enum rp_code rp_memory_calls(const struct rp_trace *t, const struct rp_scope *sc
     for (size_t i = 0; i < t->str.n; i++)
         kind[i] = (uint8_t)call_kind(rp_trace_str(t, (rp_str)i));
     for (rp_event e = 0; e < t->ev.n; e++) {
-        struct rp_memory_call *call;
-
         if (t->ev.kind[e] != RP_KIND_RUNTIME || kind[t->ev.name[e]] == NCALLS ||
             !rp_scope_has(scope, t->ev.ts_ns[e]) || t->ev.dur_ns[e] < 0)
             continue;
-        call = &calls[kind[t->ev.name[e]]];
+        struct rp_memory_call *call = &calls[kind[t->ev.name[e]]];
         call->count++;
         rp_ns_add(&call->total_ns, t->ev.dur_ns[e]);
         call->max_ns = t->ev.dur_ns[e] > call->max_ns ? t->ev.dur_ns[e] : call->max_ns;

@@ -167,19 +167,12 @@ static enum rp_code match_older(const struct classifier *c, struct rp_map *of_si
 
 static enum rp_code classify_older(const struct classifier *c, struct rp_err *err)
 {
-    struct rp_map of_size, used;
-    enum rp_code code;
+    RP_SCOPED(rp_map_release) struct rp_map of_size = {0}, used = {0};
 
-    rp_map_init(&of_size);
-    rp_map_init(&used);
-    code = count_gradients(c, &of_size, true, err);
-    if (code == RP_OK && !of_size.n)
-        code = count_gradients(c, &of_size, false, err);
-    if (code == RP_OK)
-        code = match_older(c, &of_size, &used, err);
-    rp_map_release(&of_size);
-    rp_map_release(&used);
-    return code;
+    RP_TRY(count_gradients(c, &of_size, true, err));
+    if (!of_size.n)
+        RP_TRY(count_gradients(c, &of_size, false, err));
+    return match_older(c, &of_size, &used, err);
 }
 
 /* ------------------------------------------------------------------ all */
@@ -189,8 +182,7 @@ static enum rp_code classify_device(struct rp_memory_logs *logs, struct rp_memor
 {
     struct classifier c = {.logs = logs, .log = log};
     size_t i, n = log->entries.n;
-    uint32_t *memory = malloc((3 * n + 1) * sizeof *memory);
-    enum rp_code code;
+    RP_FREED uint32_t *memory = malloc((3 * n + 1) * sizeof *memory);
 
     RP_TRY(rp_err_need(memory, err, "classifying buffers"));
     c.to_backward = memory;
@@ -199,9 +191,7 @@ static enum rp_code classify_device(struct rp_memory_logs *logs, struct rp_memor
     find_boundaries(&c);
     for (i = 0; i < log->buffers.n; i++)
         log->buffers.at[i].category = (uint8_t)category_of(&c, &log->buffers.at[i]);
-    code = classify_older(&c, err);
-    free(memory);
-    return code;
+    return classify_older(&c, err);
 }
 
 enum rp_code rp_memory_classify(struct rp_memory_logs *logs, struct rp_err *err)

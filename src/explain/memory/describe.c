@@ -174,12 +174,11 @@ static enum rp_code add_holder(struct describer *d, struct rp_map *rows,
 {
     const struct rp_memory_owner *o = owner_of(d, b);
     uint64_t key = rp_hash_join(b->category, o ? text_key(o->op) : 1);
-    struct rp_memory_holder *row;
     uint32_t i;
 
     key = rp_hash_join(rp_hash_join(key, o ? text_key(o->module) : 1), o ? text_key(o->line) : 1);
     RP_TRY(rp_map_intern(rows, key, (uint32_t)d->out->nholders, &i, d->err));
-    row = &d->out->holders[i];
+    struct rp_memory_holder *row = &d->out->holders[i];
     if (i == d->out->nholders) {
         d->out->nholders++;
         row->category = rp_memory_category_names[b->category];
@@ -247,7 +246,7 @@ static enum rp_code fill_categories(struct describer *d)
 static enum rp_code fill_holders(struct describer *d)
 {
     struct rp_memory_device *out = d->out;
-    struct rp_map rows;
+    struct rp_map rows = {0};
     enum rp_code code = RP_OK;
     int64_t known = 0;
     size_t i, n = 0;
@@ -256,7 +255,6 @@ static enum rp_code fill_holders(struct describer *d)
         n += rp_memory_alive(&d->log->buffers.at[i], d->peak);
     out->holders = RP_ARENA_NEW(d->arena, struct rp_memory_holder, n + 2);
     RP_TRY(rp_err_need(out->holders, d->err, "listing buffers"));
-    rp_map_init(&rows);
     for (i = 0; i < d->log->buffers.n && code == RP_OK; i++)
         if (rp_memory_alive(&d->log->buffers.at[i], d->peak)) {
             known += d->log->buffers.at[i].bytes;
@@ -452,12 +450,11 @@ static int64_t peak_without(const struct describer *d, const char *block, int64_
         const struct rp_memory_buffer *b =
             e->buffer == RP_NONE ? NULL : &log->buffers.at[e->buffer];
         const struct rp_memory_owner *o = b ? owner_of(d, b) : NULL;
-        int64_t total;
 
         if (b && b->category == RP_MEMORY_ACTIVATIONS && o &&
             (!block || (o->block && !strcmp(o->block, block))))
             held += e->bytes;
-        total = e->allocated - (n > 1 ? held / n * (n - 1) : held);
+        int64_t total = e->allocated - (n > 1 ? held / n * (n - 1) : held);
         if (rp_scope_has(d->scope, e->ns) && total > peak)
             peak = total;
     }
@@ -470,10 +467,9 @@ static enum rp_code fill_checkpoint(struct describer *d)
     struct rp_memory_checkpoint *out = &d->out->checkpoint;
     int64_t *sums = RP_ARENA_NEW(d->arena, int64_t, d->logs->owners.n + 1), all = 0;
     const struct rp_memory_owner *best = NULL;
-    struct rp_map rows;
+    struct rp_map rows = {0};
     enum rp_code code = rp_err_need(sums, d->err, "summing activations");
 
-    rp_map_init(&rows);
     for (size_t i = 0; i < d->log->buffers.n && code == RP_OK; i++) {
         const struct rp_memory_buffer *b = &d->log->buffers.at[i];
         const struct rp_memory_owner *o = owner_of(d, b);

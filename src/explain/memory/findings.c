@@ -198,11 +198,10 @@ static const struct rp_memory_owner *grower(const struct finder *f)
 
     for (size_t i = 0; sums && i < f->log->buffers.n; i++) {
         const struct rp_memory_buffer *b = &f->log->buffers.at[i];
-        uint32_t owner;
 
         if (b->born == RP_NONE || b->died != RP_NONE)
             continue;
-        owner = f->log->entries.at[b->born].owner;
+        uint32_t owner = f->log->entries.at[b->born].owner;
         sums[owner] += b->bytes;
         if (sums[owner] > most) {
             most = sums[owner];
@@ -215,17 +214,16 @@ static const struct rp_memory_owner *grower(const struct finder *f)
 static void find_growth(struct finder *f)
 {
     const struct rp_memory_device *out = f->out;
-    const struct rp_memory_owner *owner;
-    const char *text;
 
     if (out->growth_bytes == RP_ABSENT_I64 || out->growth_bytes <= 0 ||
         !is_part(out->growth_bytes, GROWTH, out->peak_bytes))
         return;
-    owner = grower(f);
-    text = rp_arena_textf(f->arena,
-                          "every step ends with at least %s more than it began with, over %lld "
-                          "steps: something is kept",
-                          bytes_text(f, out->growth_bytes), (long long)out->step_count);
+    const struct rp_memory_owner *owner = grower(f);
+    const char *text =
+        rp_arena_textf(f->arena,
+                       "every step ends with at least %s more than it began with, over %lld "
+                       "steps: something is kept",
+                       bytes_text(f, out->growth_bytes), (long long)out->step_count);
     if (owner && (owner->line || owner->module || owner->op))
         text = rp_arena_textf(f->arena, "%s; most of what stays is from %s%s%s", text,
                               owner->op ? owner->op : "", owner->op ? " in " : "",
@@ -240,12 +238,11 @@ static void find_growth(struct finder *f)
 static void find_slack(struct finder *f)
 {
     const struct rp_memory_device *out = f->out;
-    const char *text;
 
     if (out->slack_bytes == RP_ABSENT_I64 || out->slack_bytes < SEGMENT_BYTES ||
         !is_part(out->slack_bytes, RP_MEMORY_SPARE, out->reserved_bytes))
         return;
-    text = rp_arena_textf(
+    const char *text = rp_arena_textf(
         f->arena, "at the peak %s are reserved and not allocated (%s of what is reserved)",
         bytes_text(f, out->slack_bytes), share_text(f, out->slack_bytes, out->reserved_bytes));
     if (f->log->device_type == 1)

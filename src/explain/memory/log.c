@@ -291,11 +291,10 @@ static enum rp_code close_buffer(struct rp_memory_log *log, struct rp_map *open,
 /* Without addresses, a free belongs to the last allocation of its size that is still open. */
 static enum rp_code pair_by_size(struct rp_memory_log *log, struct rp_err *err)
 {
-    struct rp_map last; /* from bytes to 1 + the last open buffer of that size; 0: none */
+    struct rp_map last = {0}; /* from bytes to 1 + the last open buffer of that size; 0: none */
     uint32_t *before = malloc((log->entries.n + 1) * sizeof *before); /* it, of that size */
     enum rp_code code = rp_err_need(before, err, "pairing allocations");
 
-    rp_map_init(&last);
     for (uint32_t i = 0; code == RP_OK && i < log->entries.n; i++) {
         struct rp_memory_entry *e = &log->entries.at[i];
         uint64_t size = (uint64_t)llabs(e->bytes);
@@ -330,29 +329,25 @@ static enum rp_code pair_by_size(struct rp_memory_log *log, struct rp_err *err)
 static enum rp_code pair_entries(struct rp_memory_log *log, struct rp_err *err)
 {
     size_t nblocks = log->buffers.n, i;
-    struct rp_memory_buffer *blocks = NULL;
-    struct rp_map open;
-    enum rp_code code = RP_OK;
+    RP_FREED struct rp_memory_buffer *blocks = NULL;
+    RP_SCOPED(rp_map_release) struct rp_map open = {0};
 
     if (!log->has_addr)
         return pair_by_size(log, err);
-    rp_map_init(&open);
     if (nblocks) {
         blocks = malloc(nblocks * sizeof *blocks);
         RP_TRY(rp_err_need(blocks, err, "pairing allocations"));
         memcpy(blocks, log->buffers.at, nblocks * sizeof *blocks);
         log->buffers.n = 0;
     }
-    for (i = 0; code == RP_OK && i < log->entries.n; i++)
+    for (i = 0; i < log->entries.n; i++)
         if (log->entries.at[i].bytes)
-            code = log->entries.at[i].bytes > 0 ? open_buffer(log, &open, (uint32_t)i, err)
-                                                : close_buffer(log, &open, (uint32_t)i, err);
-    for (i = 0; code == RP_OK && i < nblocks; i++)
+            RP_TRY(log->entries.at[i].bytes > 0 ? open_buffer(log, &open, (uint32_t)i, err)
+                                                : close_buffer(log, &open, (uint32_t)i, err));
+    for (i = 0; i < nblocks; i++)
         if (rp_map_get(&open, (uint64_t)blocks[i].addr) == RP_MAP_NONE)
-            code = rp_vec_push(&log->buffers, blocks[i], err);
-    free(blocks);
-    rp_map_release(&open);
-    return code;
+            RP_TRY(rp_vec_push(&log->buffers, blocks[i], err));
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ steps */
@@ -417,10 +412,9 @@ enum rp_code rp_memory_logs_init(struct rp_memory_logs *out, const struct rp_tra
                                  struct rp_err *err)
 {
     struct log_reader r = {.out = out, .t = trace, .err = err};
-    enum rp_code code;
 
     *out = (struct rp_memory_logs){.trace = trace};
-    code = find_names(&r);
+    enum rp_code code = find_names(&r);
     if (code == RP_OK)
         code = read_events(&r);
     for (size_t i = 0; i < ARGS; i++)

@@ -250,17 +250,12 @@ static enum rp_code describe_all(const struct rp_memory_logs *logs, const struct
 enum rp_code rp_memory_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                             size_t limit, struct rp_rank_part *part, struct rp_err *err)
 {
-    struct rp_memory_logs logs;
-    enum rp_code code = rp_memory_logs_init(&logs, loaded->trace, err);
+    RP_SCOPED(rp_memory_logs_release) struct rp_memory_logs logs = {0};
 
-    if (code == RP_OK)
-        code = rp_memory_own(&logs, err);
-    if (code == RP_OK)
-        code = rp_memory_classify(&logs, err);
-    if (code == RP_OK)
-        code = describe_all(&logs, scope, limit, part, err);
-    rp_memory_logs_release(&logs);
-    return code;
+    RP_TRY(rp_memory_logs_init(&logs, loaded->trace, err));
+    RP_TRY(rp_memory_own(&logs, err));
+    RP_TRY(rp_memory_classify(&logs, err));
+    return describe_all(&logs, scope, limit, part, err);
 }
 
 static enum rp_code memory_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,

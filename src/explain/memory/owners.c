@@ -18,7 +18,6 @@
 #include "trace/names.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_MODULES 32
@@ -156,7 +155,6 @@ static enum rp_code name_modules(struct owner_reader *r, const char *const *modu
         const char *name = modules[i] + 11;
         size_t len = class_length(name);
         uint32_t count, was;
-        uint64_t cls;
 
         if (used + len + 2 > sizeof path)
             break;
@@ -164,7 +162,7 @@ static enum rp_code name_modules(struct owner_reader *r, const char *const *modu
             path[used++] = '/';
         memcpy(path + used, name, len);
         used += len;
-        cls = rp_hash_bytes(path, used);
+        uint64_t cls = rp_hash_bytes(path, used);
         instance = rp_hash_join(instance, rp_hash_bytes(name, strlen(name)));
         RP_TRY(rp_map_intern(&r->instances, cls, 0, &count, r->err));
         was = rp_map_get(&r->seen, instance);
@@ -182,11 +180,9 @@ static enum rp_code find_block(struct owner_reader *r, struct rp_memory_owner *o
     size_t n = owner->module ? strlen(owner->module) : 0, i;
 
     for (i = 1; i <= n; i++) {
-        uint32_t count;
-
         if (i < n && owner->module[i] != '/')
             continue;
-        count = rp_map_get(&r->instances, rp_hash_bytes(owner->module, i));
+        uint32_t count = rp_map_get(&r->instances, rp_hash_bytes(owner->module, i));
         if (count != RP_MAP_NONE && count > 1) {
             owner->blocks = count;
             return keep_text(r, owner->module, i, &owner->block);
@@ -202,12 +198,11 @@ static bool frame_op(const char *frame, size_t n, const char **op, size_t *len)
 {
     static const char sign[] = "at::_ops::";
     const char *at = n > sizeof sign ? memmem(frame, n < 40 ? n : 40, sign, sizeof sign - 1) : NULL;
-    const char *end;
 
     if (at != frame)
         return false;
     at += sizeof sign - 1;
-    end = memmem(at, n - (size_t)(at - frame), "::", 2);
+    const char *end = memmem(at, n - (size_t)(at - frame), "::", 2);
     if (!end)
         return false;
     *op = at;
@@ -363,7 +358,6 @@ static enum rp_code own_span(struct owner_reader *r, rp_event span, uint32_t *ou
     const struct rp_trace *t = r->t;
     struct rp_memory_owner owner = {0};
     struct span_facts f;
-    rp_event forward;
 
     look_outwards(r, span, &f);
     owner.phase = f.phase;
@@ -372,7 +366,7 @@ static enum rp_code own_span(struct owner_reader *r, rp_event span, uint32_t *ou
     if (f.op != RP_NONE)
         owner.op = rp_trace_str(t, t->ev.name[f.op]);
     if (f.phase == RP_PHASE_BACKWARD && (f.line == RP_NONE || !f.nmodules)) {
-        forward = forward_of(r, f.first_op);
+        rp_event forward = forward_of(r, f.first_op);
         if (forward != RP_NONE)
             look_outwards(r, forward, &f);
     }
@@ -425,12 +419,11 @@ static rp_track same_thread(const struct owner_reader *r, rp_track track)
 static enum rp_code span_of(struct owner_reader *r, rp_event e, rp_event *out)
 {
     rp_track track = r->t->ev.track[e];
-    uint32_t other;
 
     *out = r->t->ev.parent[e];
     if (*out != RP_NONE || r->t->tracks[track].text)
         return RP_OK;
-    other = rp_map_get(&r->threads, track);
+    uint32_t other = rp_map_get(&r->threads, track);
     if (other == RP_MAP_NONE) {
         rp_track found = same_thread(r, track);
 
@@ -447,15 +440,13 @@ static enum rp_code span_of(struct owner_reader *r, rp_event e, rp_event *out)
 static enum rp_code own_entry(struct owner_reader *r, struct rp_memory_entry *entry)
 {
     rp_str stack = RP_NONE;
-    uint64_t place;
-    uint32_t owner;
     rp_event span;
 
     RP_TRY(span_of(r, entry->event, &span));
     if (!rp_arg_key_text(&r->stack, entry->event, &stack))
         stack = RP_NONE;
-    place = (uint64_t)stack << 32 | span;
-    owner = rp_map_get(&r->of_place, place);
+    uint64_t place = (uint64_t)stack << 32 | span;
+    uint32_t owner = rp_map_get(&r->of_place, place);
     if (owner == RP_MAP_NONE) {
         RP_TRY(stack == RP_NONE ? own_span(r, span, &owner) : own_stack(r, stack, span, &owner));
         RP_TRY(rp_map_put(&r->of_place, place, owner, r->err));
@@ -518,15 +509,7 @@ static enum rp_code own_all(struct owner_reader *r)
 enum rp_code rp_memory_own(struct rp_memory_logs *logs, struct rp_err *err)
 {
     struct owner_reader r = {.out = logs, .t = logs->trace, .err = err};
-    enum rp_code code;
-
-    rp_map_init(&r.forward);
-    rp_map_init(&r.of_place);
-    rp_map_init(&r.owners);
-    rp_map_init(&r.instances);
-    rp_map_init(&r.seen);
-    rp_map_init(&r.threads);
-    code = own_all(&r);
+    enum rp_code code = own_all(&r);
     if (code == RP_OK)
         guess_backward(logs);
     rp_map_release(&r.forward);

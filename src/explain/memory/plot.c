@@ -6,7 +6,6 @@
 #include "draw/plot.h"
 #include "result/print_units.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS 46

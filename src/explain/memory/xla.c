@@ -144,11 +144,10 @@ static enum rp_code read_proto(struct module_reader *m, bool *found)
 {
     struct rp_input *in;
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_source_open(m->dataset->sources, m->source, &in, m->err));
-    code = rp_input_slurp(in, &bytes, &n, m->err);
+    enum rp_code code = rp_input_slurp(in, &bytes, &n, m->err);
     if (code == RP_OK)
         code = rp_buffers_read_proto(&m->buffers, (struct rp_bytes){bytes, n}, found, m->err);
     if (code != RP_OK)
@@ -216,11 +215,11 @@ static enum rp_code add_holder(struct module_reader *m, struct rp_map *rows, con
                                    .bytes = bytes,
                                    .category = category_of(m, name, op_name),
                                    .line = rp_xref_own_line(&m->xref, op, m->arena)};
-    uint64_t key;
 
     row.op = rp_arena_text(m->arena, op == RP_NONE ? name : rp_xref_operator(&m->xref, op));
     row.where = row.line ? row.line : op == RP_NONE ? "" : rp_arena_text(m->arena, name);
-    key = rp_hash_join(rp_hash_join(text_key(row.category), text_key(row.op)), text_key(row.where));
+    uint64_t key =
+        rp_hash_join(rp_hash_join(text_key(row.category), text_key(row.op)), text_key(row.where));
     RP_TRY(rp_map_intern(rows, key, (uint32_t)m->out->nholders, &i, m->err));
     if (i == m->out->nholders) {
         m->out->holders[m->out->nholders++] = row;
@@ -275,14 +274,13 @@ static enum rp_code fill_holders(struct module_reader *m)
     const struct rp_buffers *b = &m->buffers;
     size_t i, n = b->has_peak ? b->live.n : b->allocations.n;
     const char **names = RP_ARENA_NEW(m->arena, const char *, b->allocations.n + 1);
-    struct rp_map rows;
+    struct rp_map rows = {0};
     enum rp_code code = RP_OK;
 
     m->out->holders = RP_ARENA_NEW(m->arena, struct rp_memory_holder, n + 1);
     RP_TRY(rp_err_need(m->out->holders && names, m->err, "listing buffers"));
     for (i = b->values.n; i-- > 0;)
         names[b->values.at[i].allocation] = b->values.at[i].name;
-    rp_map_init(&rows);
     for (i = 0; i < n && code == RP_OK; i++) {
         if (b->has_peak)
             code = add_holder(m, &rows, b->live.at[i].name, b->live.at[i].bytes);
@@ -352,16 +350,15 @@ static void fill_findings(struct module_reader *m)
     struct rp_memory_device *out = m->out;
     const struct rp_memory_share *c = out->categories;
     const struct rp_memory_holder *h = out->holders;
-    const char *text;
 
     out->findings = RP_ARENA_NEW(m->arena, const char *, 3);
     if (!out->findings)
         return;
-    text = rp_arena_textf(m->arena, "%s needs %s%s%s%s", out->device,
-                          rp_units_text(m->arena, (double)out->peak_bytes, RP_UNIT_BYTES),
-                          m->buffers.has_peak ? " at its peak" : "",
-                          m->buffers.peak_instruction ? ", at " : "",
-                          m->buffers.peak_instruction ? m->buffers.peak_instruction : "");
+    const char *text = rp_arena_textf(
+        m->arena, "%s needs %s%s%s%s", out->device,
+        rp_units_text(m->arena, (double)out->peak_bytes, RP_UNIT_BYTES),
+        m->buffers.has_peak ? " at its peak" : "", m->buffers.peak_instruction ? ", at " : "",
+        m->buffers.peak_instruction ? m->buffers.peak_instruction : "");
     if (out->ncategories)
         text = rp_arena_textf(m->arena, "%s: %s %s", text,
                               rp_units_text(m->arena, c->share, RP_UNIT_RATIO), c->category);
@@ -404,11 +401,9 @@ static enum rp_code read_module(const struct rp_dataset *dataset, size_t source,
 {
     struct module_reader m = {
         .dataset = dataset, .arena = arena, .source = source, .out = out, .err = err};
-    enum rp_code code;
 
     rp_buffers_init(&m.buffers);
-    rp_map_init(&m.values);
-    code = describe_module(&m, text, limit, found);
+    enum rp_code code = describe_module(&m, text, limit, found);
     rp_xref_release(&m.xref);
     rp_map_release(&m.values);
     rp_buffers_release(&m.buffers);

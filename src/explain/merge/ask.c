@@ -126,21 +126,16 @@ static enum rp_code merge_rank(const struct rp_loaded *loaded, const struct rp_s
 {
     const struct rp_trace *trace = loaded->trace;
     struct rp_merge_part *out = part->data;
-    struct rp_work work;
-    enum rp_code code = rp_work_init(&work, trace, scope, err);
+    RP_SCOPED(rp_work_release) struct rp_work work = {0};
 
     (void)settings;
+
     out->processes = trace->nprocesses;
-    if (code == RP_OK)
-        code = rp_collectives_init(&out->comm, &work, scope, &part->arena, err);
-    if (code == RP_OK)
-        code = find_messages(trace, &part->arena, out, err);
-    if (code == RP_OK)
-        code = rp_half_messages_find(trace, &out->halves, err);
-    if (code == RP_OK)
-        code = rp_trace_host(trace, loaded->source->name, &part->arena, &out->host, err);
-    rp_work_release(&work);
-    return code;
+    RP_TRY(rp_work_init(&work, trace, scope, err));
+    RP_TRY(rp_collectives_init(&out->comm, &work, scope, &part->arena, err));
+    RP_TRY(find_messages(trace, &part->arena, out, err));
+    RP_TRY(rp_half_messages_find(trace, &out->halves, err));
+    return rp_trace_host(trace, loaded->source->name, &part->arena, &out->host, err);
 }
 
 static const struct rp_field part_fields[] = {
@@ -199,7 +194,6 @@ static enum rp_code host_of(const char *hosts, const struct rp_rank_part *part,
 {
     const struct rp_merge_part *data = part->data;
     bool valid;
-    long host;
 
     *out = NULL;
     if (!strcmp(hosts, "none") || (!strcmp(hosts, "auto") && !data->host))
@@ -209,7 +203,7 @@ static enum rp_code host_of(const char *hosts, const struct rp_rank_part *part,
     } else if (!strcmp(hosts, "folder")) {
         *out = folder_of(part->path, arena);
     } else {
-        host = host_by_counts(hosts, part->number, &valid);
+        long host = host_by_counts(hosts, part->number, &valid);
         if (!valid)
             return rp_err_set(
                 err, RP_USAGE,
@@ -252,13 +246,10 @@ static enum rp_code merge_join(const struct rp_ranks *ranks, const struct rp_set
 static enum rp_code merge_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                               struct rp_result *result, struct rp_err *err)
 {
-    struct rp_job job;
-    enum rp_code code = rp_load_job(ctx, dataset, &job, err);
+    RP_SCOPED(rp_job_release) struct rp_job job = {0};
 
-    if (code == RP_OK)
-        code = rp_merge_job(&job, &result->arena, result->root, err);
-    rp_job_release(&job);
-    return code;
+    RP_TRY(rp_load_job(ctx, dataset, &job, err));
+    return rp_merge_job(&job, &result->arena, result->root, err);
 }
 
 static enum rp_code check_output(const struct rp_dataset *dataset, const char *output,

@@ -93,15 +93,12 @@ static void fill_rank(struct merge_ctx *m, size_t r)
 /* Describes a rendezvous, or a message; NULL if there is neither. */
 static const char *fact_text(struct merge_ctx *m, uint32_t rendezvous, uint32_t message)
 {
-    const struct rp_rendezvous *x;
-    const struct rp_collective *c;
-
     if (rendezvous == RP_CLOCK_NONE)
         return message == RP_CLOCK_NONE ? NULL : "a message";
     if (!m->in)
         return "an agreement";
-    x = &m->rendezvous.at[rendezvous];
-    c = &m->comms[x->rank[0]]->list.at[x->at[0]];
+    const struct rp_rendezvous *x = &m->rendezvous.at[rendezvous];
+    const struct rp_collective *c = &m->comms[x->rank[0]]->list.at[x->at[0]];
     return rp_arena_textf(m->arena, "%s %u", rp_coll_kind_names[c->kind], rendezvous);
 }
 

@@ -86,15 +86,11 @@ static enum rp_code find_tensor_arrows(const struct rp_trace *t, struct rp_appen
 static enum rp_code append_trace(struct merge_output *w, const struct rp_loaded *loaded,
                                  struct rp_append *how, struct rp_err *err)
 {
-    struct rp_arena arena;
-    enum rp_code code;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = {0};
 
     rp_arena_init(&arena);
-    code = find_tensor_arrows(loaded->trace, how, &arena, err);
-    if (code == RP_OK)
-        code = rp_builder_append(w->builder, loaded->trace, how, err);
-    rp_arena_release(&arena);
-    return code;
+    RP_TRY(find_tensor_arrows(loaded->trace, how, &arena, err));
+    return rp_builder_append(w->builder, loaded->trace, how, err);
 }
 
 static enum rp_code append_unstepped(struct merge_output *w, struct rp_loaded loaded,

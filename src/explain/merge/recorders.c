@@ -23,18 +23,16 @@ static int64_t moved_time(const void *user, uint32_t process, int64_t ns)
 
 static enum rp_code check_single(const struct rp_trace *t, const char *path, struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     struct rp_merged merged = {0};
-    enum rp_code code = rp_trace_require(t, RP_NEED_ALL, err);
 
-    if (code == RP_OK)
-        code = rp_merged_read(t, &arena, &merged, err);
-    if (code == RP_OK && merged.n > 1)
-        code = rp_err_set(err, RP_USAGE,
+    RP_TRY(rp_trace_require(t, RP_NEED_ALL, err));
+    RP_TRY(rp_merged_read(t, &arena, &merged, err));
+    if (merged.n > 1)
+        return rp_err_set(err, RP_USAGE,
                           "'%s' holds %zu ranks: choose one with 'reprise convert --ranks' first",
                           path, merged.n);
-    rp_arena_release(&arena);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ the answer */
@@ -172,10 +170,9 @@ static enum rp_code write_joined(const struct rp_trace *const traces[2],
 {
     struct rp_trace *joined = NULL;
     struct rp_builder *b;
-    enum rp_code code;
 
     RP_TRY(rp_builder_new(limits, &b, err));
-    code = append_both(b, traces, r, err);
+    enum rp_code code = append_both(b, traces, r, err);
     if (code == RP_OK)
         code = add_record(b, r, arena, err);
     if (code == RP_OK)

@@ -14,7 +14,6 @@
 #include "explain/program_diff/place.h"
 #include "explain/program_diff/words.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { FEW_CHANGES = 4 };
@@ -218,13 +217,12 @@ static enum rp_code find_resized_dims(struct diff_ctx *d)
 
     for (uint32_t a = 0; a < l->p->nops && d->swaps.n < MOST_SWAPS; a++) {
         uint32_t b = l->match[a];
-        const struct rp_op_shape *x, *y;
 
         if (b == RP_NONE || !is_input(l->p, a) || l->hashes.opcode[a] != r->hashes.opcode[b] ||
             !shapes_differ(d, a, b))
             continue;
-        x = &l->p->shapes.at[l->p->shape.at[a]];
-        y = &r->p->shapes.at[r->p->shape.at[b]];
+        const struct rp_op_shape *x = &l->p->shapes.at[l->p->shape.at[a]];
+        const struct rp_op_shape *y = &r->p->shapes.at[r->p->shape.at[b]];
         for (uint32_t i = 0; x->elem != RP_ELEM_TUPLE && x->n == y->n && i < x->n; i++) {
             struct resized_dim swap = {l->p->dims.at[x->first + i], r->p->dims.at[y->first + i]};
 
@@ -270,21 +268,18 @@ static enum rp_code find_changes(struct diff_ctx *d, struct rp_program_diff *out
 static enum rp_code count_identical(struct diff_ctx *d, struct rp_program_diff *out)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
-    struct rp_map known;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map known = {0};
 
-    rp_map_init(&known);
-    for (uint32_t c = 0; code == RP_OK && c < r->p->computations.n; c++)
-        code = rp_map_put(&known, r->hashes.computation[c], c, d->err);
-    for (uint32_t c = 0; code == RP_OK && c < l->p->computations.n; c++) {
+    for (uint32_t c = 0; c < r->p->computations.n; c++)
+        RP_TRY(rp_map_put(&known, r->hashes.computation[c], c, d->err));
+    for (uint32_t c = 0; c < l->p->computations.n; c++) {
         const struct rp_computation *comp = &l->p->computations.at[c];
 
         if (comp->n && !l->visited[comp->first] && l->hashes.reachable[c] &&
             rp_map_get(&known, l->hashes.computation[c]) != RP_MAP_NONE)
             out->matched += comp->n;
     }
-    rp_map_release(&known);
-    return code;
+    return RP_OK;
 }
 
 /* ---- descriptions ---- */
@@ -471,7 +466,6 @@ static void diff_ctx_init(struct diff_ctx *d, bool sharded, struct rp_arena *are
                           struct rp_err *err)
 {
     *d = (struct diff_ctx){.arena = arena, .err = err, .sharded = sharded};
-    rp_map_init(&d->groups);
 }
 
 static void diff_ctx_release(struct diff_ctx *d)
@@ -498,7 +492,6 @@ static enum rp_code compare_both_ways(struct rp_program_diff_side left,
     struct rp_program_diff other = *out;
     struct diff_ctx d;
     uint64_t x, y, *anonymous[2];
-    enum rp_code code;
 
     RP_TRY(rp_canonical_hash(&l, left.computation, arena, &x, &anonymous[0], err));
     RP_TRY(rp_canonical_hash(&r, right.computation, arena, &y, &anonymous[1], err));
@@ -508,7 +501,7 @@ static enum rp_code compare_both_ways(struct rp_program_diff_side left,
         return RP_OK;
     }
     diff_ctx_init(&d, sharded, arena, err);
-    code = compare_once(&d, left, right, out);
+    enum rp_code code = compare_once(&d, left, right, out);
     diff_ctx_release(&d);
     if (code != RP_OK || count_differences(out) <= FEW_CHANGES)
         return code;

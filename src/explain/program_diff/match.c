@@ -183,11 +183,10 @@ static uint32_t unmatched_operand(const struct rp_match_side *s, uint32_t op,
 static enum rp_code resolve_doubtful(struct match_ctx *t, struct pair pair)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
-    uint32_t below;
 
     if (!free_pair(t, pair.left, pair.right))
         return RP_OK;
-    below = unmatched_operand(l, pair.left, r, pair.right);
+    uint32_t below = unmatched_operand(l, pair.left, r, pair.right);
     if (below != RP_NONE)
         return make_pair(t, below, pair.right);
     below = unmatched_operand(r, pair.right, l, pair.left);
@@ -200,13 +199,11 @@ static enum rp_code resolve_doubtful(struct match_ctx *t, struct pair pair)
 static enum rp_code follow_pairs(struct match_ctx *t)
 {
     while (t->queue.n || t->doubts < t->doubtful.n) {
-        struct pair pair;
-
         if (!t->queue.n) {
             RP_TRY(resolve_doubtful(t, t->doubtful.at[t->doubts++]));
             continue;
         }
-        pair = t->queue.at[--t->queue.n];
+        struct pair pair = t->queue.at[--t->queue.n];
         RP_TRY(follow_operands(t, pair.left, pair.right));
         RP_TRY(follow_users(t, pair.left, pair.right));
         RP_TRY(follow_calls(t, pair.left, pair.right));
@@ -430,10 +427,7 @@ enum rp_code rp_program_match(const struct rp_match_side *left, uint32_t left_en
                               struct rp_arena *arena, struct rp_match *out, struct rp_err *err)
 {
     struct match_ctx t = {.m = out, .arena = arena, .err = err};
-    enum rp_code code;
-
-    rp_map_init(&t.seen);
-    code = begin_side(left, arena, &out->left, err);
+    enum rp_code code = begin_side(left, arena, &out->left, err);
     if (code == RP_OK)
         code = begin_side(right, arena, &out->right, err);
     if (code == RP_OK)

@@ -16,14 +16,12 @@
 static enum rp_code pair_equal(const struct rp_match *m, uint32_t *match, struct rp_err *err)
 {
     const struct rp_program *a = m->left.p, *b = m->right.p;
-    struct rp_map
-        first; /* from the hash of a left computation to the first with it that is not taken */
-    enum rp_code code = RP_OK;
+    /* from the hash of a left computation to the first with it that is not taken */
+    RP_SCOPED(rp_map_release) struct rp_map first = {0};
 
-    rp_map_init(&first);
-    for (uint32_t c = (uint32_t)a->computations.n; code == RP_OK && c-- > 0;)
-        code = rp_map_put(&first, m->left.hashes.computation[c], c, err);
-    for (uint32_t c = 0; code == RP_OK && c < b->computations.n; c++) {
+    for (uint32_t c = (uint32_t)a->computations.n; c-- > 0;)
+        RP_TRY(rp_map_put(&first, m->left.hashes.computation[c], c, err));
+    for (uint32_t c = 0; c < b->computations.n; c++) {
         const struct rp_computation *to = &b->computations.at[c], *from;
         uint64_t hash = m->right.hashes.computation[c];
         uint32_t at = rp_map_get(&first, hash);
@@ -37,10 +35,9 @@ static enum rp_code pair_equal(const struct rp_match *m, uint32_t *match, struct
         for (at++; at < a->computations.n && m->left.hashes.computation[at] != hash; at++)
             ;
         if (at < a->computations.n)
-            code = rp_map_put(&first, hash, at, err);
+            RP_TRY(rp_map_put(&first, hash, at, err));
     }
-    rp_map_release(&first);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code draw_union(const struct rp_stages *stages, const char *path, struct rp_err *err)
@@ -56,25 +53,17 @@ enum rp_code rp_program_diff_draw(const struct rp_match_side *left, const char *
                                   const struct rp_match_side *right, const char *right_name,
                                   const char *path, struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
-    struct rp_stages stages = {0};
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_stages_release) struct rp_stages stages = {0};
     struct rp_match m;
     uint32_t *match = RP_ARENA_NEW(&arena, uint32_t, (size_t)right->p->nops + 1);
-    enum rp_code code = match ? rp_program_match(left, RP_NONE, right, RP_NONE, &arena, &m, err)
-                              : rp_err_nomem(err, "drawing programs");
 
-    if (code == RP_OK) {
-        memcpy(match, m.right.match, (size_t)right->p->nops * sizeof *match);
-        code = pair_equal(&m, match, err);
-    }
-    if (code == RP_OK) {
-        struct rp_stage both[] = {{left->p, left_name, NULL}, {right->p, right_name, match}};
+    RP_TRY(match ? rp_program_match(left, RP_NONE, right, RP_NONE, &arena, &m, err)
+                 : rp_err_nomem(err, "drawing programs"));
+    memcpy(match, m.right.match, (size_t)right->p->nops * sizeof *match);
+    RP_TRY(pair_equal(&m, match, err));
+    struct rp_stage both[] = {{left->p, left_name, NULL}, {right->p, right_name, match}};
 
-        code = rp_stages_make(both, 2, true, &arena, &stages, err);
-    }
-    if (code == RP_OK)
-        code = draw_union(&stages, path, err);
-    rp_stages_release(&stages);
-    rp_arena_release(&arena);
-    return code;
+    RP_TRY(rp_stages_make(both, 2, true, &arena, &stages, err));
+    return draw_union(&stages, path, err);
 }

@@ -10,7 +10,6 @@
 #include "explain/program_diff/words.h"
 #include "program/opcodes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -98,11 +97,10 @@ static enum rp_code scope_of(const struct rp_place_finder *t, unsigned side, uin
 static bool has_line(const struct rp_program *p, uint32_t op, struct rp_op_place *out)
 {
     struct rp_source_line at;
-    const char *slash;
 
     if (!rp_op_source(p, op, &at))
         return false;
-    slash = strrchr(at.file, '/');
+    const char *slash = strrchr(at.file, '/');
     out->file = slash ? slash + 1 : at.file;
     out->line = at.line;
     return true;
@@ -239,12 +237,10 @@ static const char *scope_words(const struct rp_op_place *places, size_t n, struc
 
 const char *rp_places_words(const struct rp_op_place *places, size_t n, struct rp_arena *arena)
 {
-    const char *scope, *repeat;
-
     if (!n)
         return "";
-    scope = *places[0].scope ? scope_words(places, n, arena) : "";
-    repeat = strpbrk(scope, "0123456789") ? "" : repeat_words(places, n, arena);
+    const char *scope = *places[0].scope ? scope_words(places, n, arena) : "";
+    const char *repeat = strpbrk(scope, "0123456789") ? "" : repeat_words(places, n, arena);
     if (places[0].loop > 1 && (*scope || *repeat))
         return rp_arena_textf(arena, "%s%s%s, in a loop of %lld", scope,
                               *scope && *repeat ? ", " : "", repeat, (long long)places[0].loop);

@@ -184,10 +184,9 @@ static enum rp_code list_graphs(struct diff_ctx *run, const struct rp_match_side
                                 size_t source, struct items *out)
 {
     size_t n = side->p->computations.n;
-    struct rp_map seen;
+    struct rp_map seen = {0};
     enum rp_code code = items_new(run, n, out);
 
-    rp_map_init(&seen);
     for (uint32_t i = 0; code == RP_OK && i < n; i++) {
         uint64_t hash = side->hashes.computation[i];
         uint32_t known;
@@ -290,19 +289,16 @@ static enum rp_code hash_program(void *user, const struct rp_loaded_program *loa
                                  struct rp_err *err)
 {
     struct hashing *h = user;
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     struct rp_match_side side;
-    enum rp_code code = rp_match_prepare(loaded->program, &scratch, &side, err);
 
-    if (code == RP_OK) {
-        struct rp_program_diff_side whole = {&side, RP_NONE};
+    RP_TRY(rp_match_prepare(loaded->program, &scratch, &side, err));
+    struct rp_program_diff_side whole = {&side, RP_NONE};
 
-        h->by_source[loaded->index].hash = rp_program_diff_side_hash(whole);
-        h->by_source[loaded->index].sharding = rp_program_diff_sharding_hash(whole);
-        h->by_source[loaded->index].name = "";
-    }
-    rp_arena_release(&scratch);
-    return code;
+    h->by_source[loaded->index].hash = rp_program_diff_side_hash(whole);
+    h->by_source[loaded->index].sharding = rp_program_diff_sharding_hash(whole);
+    h->by_source[loaded->index].name = "";
+    return RP_OK;
 }
 
 static void move_item(struct items *items, size_t from, size_t to)
@@ -392,14 +388,11 @@ static enum rp_code compare_graphs(struct diff_ctx *run, struct rp_program_diff_
                                    struct rp_program_diff_side right,
                                    struct rp_program_diff_module *row)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     struct rp_program_diff diff;
-    enum rp_code code = rp_program_diff_sides(left, right, &scratch, &diff, run->err);
 
-    if (code == RP_OK)
-        code = describe_difference(run, &diff, row);
-    rp_arena_release(&scratch);
-    return code;
+    RP_TRY(rp_program_diff_sides(left, right, &scratch, &diff, run->err));
+    return describe_difference(run, &diff, row);
 }
 
 static enum rp_code compare_files(struct diff_ctx *run, size_t left, size_t right,

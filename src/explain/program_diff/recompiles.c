@@ -9,7 +9,6 @@
 
 #include "base/order.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_CANDIDATES = 32 }; /* earlier graphs that are considered, newest first */
@@ -23,13 +22,12 @@ static uint64_t *sorted_hashes(struct rp_program_diff_side side, bool opcode_onl
 {
     const struct rp_match_side *s = side.prepared;
     uint32_t first = 0, count = s->p->nops;
-    uint64_t *out;
 
     if (side.computation != RP_NONE) {
         first = s->p->computations.at[side.computation].first;
         count = s->p->computations.at[side.computation].n;
     }
-    out = RP_ARENA_NEW(scratch, uint64_t, (size_t)count + 1);
+    uint64_t *out = RP_ARENA_NEW(scratch, uint64_t, (size_t)count + 1);
     *n = out ? count : 0;
     for (size_t i = 0; i < *n; i++)
         out[i] = opcode_only ? s->hashes.opcode[first + i] : s->hashes.local[first + i];
@@ -97,28 +95,24 @@ static size_t most_similar(const struct recompile_ctx *t, size_t graph)
 static enum rp_code explain_recompile(struct recompile_ctx *t, size_t graph,
                                       struct rp_program_diff_step *row)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
-    const struct rp_program_diff_change *change;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     size_t before = most_similar(t, graph);
     struct rp_program_diff diff;
-    enum rp_code code = rp_program_diff_sides(t->graphs[before].side, t->graphs[graph].side,
-                                              &scratch, &diff, t->err);
 
-    if (code == RP_OK) {
-        change = rp_program_diff_main_change(&diff);
-        row->against = t->graphs[before].number;
-        row->cause = diff.same ? "order" : rp_arena_text(t->arena, diff.cause);
-        row->what = change ? rp_program_diff_change_words(change, t->arena)
-                           : "the same operations, parameters in a different order";
-        row->where = rp_arena_text(t->arena, change ? change->where : "");
-        row->place = rp_arena_text(t->arena, change ? change->place : "");
-        row->changes = diff.changed - diff.follows + diff.added + diff.removed;
-        row->text =
-            rp_arena_textf(t->arena, "against %lld: %s", (long long)row->against,
-                           rp_program_diff_sentence(row->what, row->where, row->place, t->arena));
-    }
-    rp_arena_release(&scratch);
-    return code;
+    RP_TRY(rp_program_diff_sides(t->graphs[before].side, t->graphs[graph].side, &scratch, &diff,
+                                 t->err));
+    const struct rp_program_diff_change *change = rp_program_diff_main_change(&diff);
+    row->against = t->graphs[before].number;
+    row->cause = diff.same ? "order" : rp_arena_text(t->arena, diff.cause);
+    row->what = change ? rp_program_diff_change_words(change, t->arena)
+                       : "the same operations, parameters in a different order";
+    row->where = rp_arena_text(t->arena, change ? change->where : "");
+    row->place = rp_arena_text(t->arena, change ? change->place : "");
+    row->changes = diff.changed - diff.follows + diff.added + diff.removed;
+    row->text =
+        rp_arena_textf(t->arena, "against %lld: %s", (long long)row->against,
+                       rp_program_diff_sentence(row->what, row->where, row->place, t->arena));
+    return RP_OK;
 }
 
 static enum rp_code add_recompile(struct recompile_ctx *t, size_t graph)
@@ -148,10 +142,9 @@ enum rp_code rp_recompiles_explain(const struct rp_recompile_graph *graphs, size
 {
     struct recompile_ctx t = {
         .graphs = graphs, .arena = arena, .out = out, .err = err, .first_row = out->rows.n};
-    struct rp_map seen;
+    struct rp_map seen = {0};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&seen);
     for (size_t i = 0; code == RP_OK && i < n; i++) {
         uint64_t key = rp_hash_join(rp_program_diff_side_hash(graphs[i].side),
                                     rp_program_diff_sharding_hash(graphs[i].side));

@@ -71,20 +71,15 @@ static uint64_t refine_color(const struct refinement *r, const uint64_t *color, 
 
 static enum rp_code classify(struct refinement *r, unsigned radius)
 {
-    struct rp_map classes;
+    RP_SCOPED(rp_map_release) struct rp_map classes = {0};
     uint32_t fresh = 0;
-    enum rp_code code = RP_OK;
 
-    rp_map_init(&classes);
-    for (uint32_t i = 0; code == RP_OK && i < r->c->n; i++) {
-        code = rp_map_intern(&classes, r->color[radius][i], fresh, &r->class[radius][i], r -> err);
-        if (code == RP_OK) {
-            fresh += r->class[radius][i] == fresh;
-            r->size[radius][r->class[radius][i]]++;
-        }
+    for (uint32_t i = 0; i < r->c->n; i++) {
+        RP_TRY(rp_map_intern(&classes, r->color[radius][i], fresh, &r->class[radius][i], r -> err));
+        fresh += r->class[radius][i] == fresh;
+        r->size[radius][r->class[radius][i]]++;
     }
-    rp_map_release(&classes);
-    return code;
+    return RP_OK;
 }
 
 /* ---- order ---- */

@@ -51,11 +51,10 @@ static bool constant_text(const struct rp_program *p, uint32_t op, char *out, si
     unsigned elem = p->shapes.at[p->shape.at[op]].elem;
     int64_t n = rp_shape_elements(p, p->shape.at[op]);
     size_t unit = rp_literal_unit(elem), len = 0;
-    const struct rp_literal *literal;
 
     if ((uint64_t)p->value.at[op] >= p->literals.n || n < 1 || n > RP_HASH_ELEMENTS)
         return false;
-    literal = &p->literals.at[p->value.at[op]];
+    const struct rp_literal *literal = &p->literals.at[p->value.at[op]];
     if (!rp_literal_known(p, literal) ||
         rp_literal_decode(p, literal, values, sizeof values, NULL) != RP_OK)
         return false;

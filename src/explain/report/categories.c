@@ -5,7 +5,6 @@
 #include "explain/report/report.h"
 #include "result/print_units.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_SHOWN  5
@@ -27,14 +26,13 @@ enum rp_code rp_report_sum_categories(const struct rp_work *work,
                                       struct rp_trace_categories *known, struct rp_report_part *out,
                                       struct rp_err *err)
 {
-    struct rp_work_categories c = {0};
-    enum rp_code code = rp_work_categories_init(&c, work, places, known, err);
+    RP_SCOPED(rp_work_categories_release) struct rp_work_categories c = {0};
 
+    RP_TRY(rp_work_categories_init(&c, work, places, known, err));
     for (size_t i = 0; i < c.of_item.n; i++)
         rp_ns_add(&out->category_ns[c.of_item.at[i]],
                   rp_ns_between(work->items.at[i].begin_ns, work->items.at[i].end_ns));
-    rp_work_categories_release(&c);
-    return code;
+    return RP_OK;
 }
 
 RP_ORDER(by_time, struct rp_report_category, RP_DOWN(device_ns), strcmp(a->category, b->category))

@@ -339,23 +339,21 @@ static void walk_chain(struct chain_ctx *ctx)
         const struct rp_breakdown *span = &part_of(ctx, rank)->whole;
         int64_t until = common_time(ctx, rank, own_until);
         int64_t begin = common_time(ctx, rank, span->begin_ns);
-        const struct rp_rendezvous *m;
-        const struct member *member;
         struct rp_interval c;
-        uint32_t by;
 
         while (ctx->nmembers[rank] && ctx->members[rank][ctx->nmembers[rank] - 1].end_ns > until)
             ctx->nmembers[rank]--;
-        member = ctx->nmembers[rank] ? &ctx->members[rank][--ctx->nmembers[rank]] : NULL;
+        const struct member *member =
+            ctx->nmembers[rank] ? &ctx->members[rank][--ctx->nmembers[rank]] : NULL;
         if (!member || member->end_ns <= begin) {
             add_own_time(ctx, rank, span->begin_ns, own_until);
             return;
         }
-        m = &ctx->m.at[member->rendezvous];
+        const struct rp_rendezvous *m = &ctx->m.at[member->rendezvous];
         add_own_time(ctx, rank,
                      collective_of(ctx, (uint32_t)rank, m->at[member->participant])->end_ns,
                      own_until);
-        by = rp_rendezvous_awaited(&ctx->m, ctx->lists, m, member->participant);
+        uint32_t by = rp_rendezvous_awaited(&ctx->m, ctx->lists, m, member->participant);
         rank = m->rank[by];
         c.begin_ns = collective_of(ctx, (uint32_t)rank, m->at[by])->begin_ns;
         c.end_ns = collective_of(ctx, (uint32_t)rank, m->at[by])->end_ns;
@@ -375,13 +373,11 @@ static int64_t lost_alone(const struct rp_report_part *p)
    represents the run. */
 static void follow_one_rank(struct chain_ctx *ctx)
 {
-    const struct rp_report_part *p;
-
     ctx->out->lead = 0;
     for (size_t r = 1; r < ctx->n; r++)
         if (lost_alone(part_of(ctx, r)) > lost_alone(part_of(ctx, ctx->out->lead)))
             ctx->out->lead = r;
-    p = part_of(ctx, ctx->out->lead);
+    const struct rp_report_part *p = part_of(ctx, ctx->out->lead);
     add_own_time(ctx, ctx->out->lead, p->whole.begin_ns, p->whole.end_ns);
     ctx->out->transfer_ns = p->whole.exposed_comm_ns;
 }

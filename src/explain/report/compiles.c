@@ -30,12 +30,10 @@ static enum rp_code add_spans(const struct rp_trace *t, rp_interval_vec *out, st
 static enum rp_code add_logged(const struct rp_trace *t, const struct rp_torch_times *times,
                                rp_interval_vec *out, struct rp_err *err)
 {
-    struct rp_interval time;
-
     if (times->start_us < 0 || times->end_us < times->start_us || times->end_us > INT64_MAX / 1000)
         return RP_OK; /* not stated, or damaged */
-    time = (struct rp_interval){rp_ns_between(t->base_ns, times->start_us * 1000),
-                                rp_ns_between(t->base_ns, times->end_us * 1000)};
+    struct rp_interval time = {rp_ns_between(t->base_ns, times->start_us * 1000),
+                               rp_ns_between(t->base_ns, times->end_us * 1000)};
     return rp_vec_push(out, time, err);
 }
 

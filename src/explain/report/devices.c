@@ -40,17 +40,13 @@ static const char *device_name(const struct rp_trace *t, int64_t number, struct 
 static enum rp_code break_down(const struct rp_work *work, uint16_t device,
                                struct rp_breakdown *out, struct rp_err *err)
 {
-    struct rp_work_unions unions = {0};
-    struct rp_work own = {0};
-    enum rp_code code = rp_work_of_device(work, device, &own, err);
+    RP_SCOPED(rp_work_unions_release) struct rp_work_unions unions = {0};
+    RP_SCOPED(rp_work_release) struct rp_work own = {0};
 
-    if (code == RP_OK)
-        code = rp_work_unite(&own, &unions, err);
-    if (code == RP_OK)
-        *out = rp_work_breakdown(&unions);
-    rp_work_unions_release(&unions);
-    rp_work_release(&own);
-    return code;
+    RP_TRY(rp_work_of_device(work, device, &own, err));
+    RP_TRY(rp_work_unite(&own, &unions, err));
+    *out = rp_work_breakdown(&unions);
+    return RP_OK;
 }
 
 enum rp_code rp_report_list_devices(struct rp_work *work, struct rp_arena *arena,
@@ -92,7 +88,6 @@ static const char *several_text(const struct rp_report_part *p, int32_t rank,
 {
     int64_t least = INT64_MAX, most = 0;
     const struct rp_report_device_row *chosen = p->devices;
-    const char *number;
 
     for (size_t i = 0; i < p->ndevices; i++) {
         const struct rp_report_device_row *d = &p->devices[i];
@@ -104,9 +99,9 @@ static const char *several_text(const struct rp_report_part *p, int32_t rank,
         if (!d->is_main)
             most = d->compute_ns > most ? d->compute_ns : most;
     }
-    number = chosen->device == RP_ABSENT_I64
-                 ? "one of them"
-                 : rp_arena_textf(arena, "device %lld", (long long)chosen->device);
+    const char *number = chosen->device == RP_ABSENT_I64
+                             ? "one of them"
+                             : rp_arena_textf(arena, "device %lld", (long long)chosen->device);
     return rp_arena_textf(arena,
                           "rank %d uses %zu devices: its times are those of %s, which "
                           "computes longest, %s; the other%s %s%s%s",

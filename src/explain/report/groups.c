@@ -190,7 +190,6 @@ void rp_report_group_ranks(const struct rp_ranks *ranks, struct rp_arena *arena,
                            struct rp_report_root *out)
 {
     struct group_ctx g = {.ranks = ranks, .out = out, .arena = arena};
-    bool hosts;
 
     if (ranks->n <= MANY_RANKS)
         return;
@@ -198,7 +197,7 @@ void rp_report_group_ranks(const struct rp_ranks *ranks, struct rp_arena *arena,
     g.first = RP_ARENA_NEW(arena, uint32_t, ranks->n + 1);
     if (!g.group_of || !g.first)
         return;
-    hosts = group_by_host(&g);
+    bool hosts = group_by_host(&g);
     if (hosts || group_by_behaviour(&g))
         fill_groups(&g, hosts);
 }

@@ -102,7 +102,6 @@ enum rp_code rp_report_find_hot(const struct rp_trace *trace, const struct rp_sc
     struct rp_top_groups want = {.by = RP_TOP_OP, .kernels = true};
     struct rp_scope judged = *scope;
     struct rp_top_part top = {0};
-    enum rp_code code;
 
     if (!scope->limited) {
         judged.njudged = segments->n;
@@ -110,7 +109,7 @@ enum rp_code rp_report_find_hot(const struct rp_trace *trace, const struct rp_sc
     }
     if (!out->on_device)
         want = groups_of_host(trace);
-    code = rp_top_group_work(trace, &judged, &want, arena, &top, err);
+    enum rp_code code = rp_top_group_work(trace, &judged, &want, arena, &top, err);
     if (code == RP_OK)
         code = keep_groups(&top, arena, out, err);
     rp_vec_release(&top.groups);
@@ -187,12 +186,10 @@ static const char *hot_line(const struct rp_report_root *out, bool on_device,
     for (size_t i = 0; i < out->nhot && i < MOST_SHOWN; i++) {
         const struct rp_report_hot *h = &out->hot[i];
 
-        double share;
-
         if (i && h->share < LEAST_SHOWN)
             break;
         show_name(h, on_device, name);
-        share = share_shown(out, i, on_device, name);
+        double share = share_shown(out, i, on_device, name);
         if (share <= 0)
             continue;
         text =
@@ -252,8 +249,7 @@ static enum rp_code join_lines(const struct rp_ranks *ranks, struct rp_arena *ar
 enum rp_code rp_report_join_hot(const struct rp_ranks *ranks, struct rp_arena *arena,
                                 struct rp_report_root *out, struct rp_err *err)
 {
-    struct rp_map known;
-    enum rp_code code;
+    struct rp_map known = {0};
     int64_t whole = 0;
     size_t n = 0;
 
@@ -263,8 +259,7 @@ enum rp_code rp_report_join_hot(const struct rp_ranks *ranks, struct rp_arena *a
     }
     out->hot = RP_ARENA_NEW(arena, struct rp_report_hot, n + 1);
     RP_TRY(rp_err_need(out->hot, err, "adding up ranks"));
-    rp_map_init(&known);
-    code = add_rows(ranks, out, &known, err);
+    enum rp_code code = add_rows(ranks, out, &known, err);
     rp_map_release(&known);
     RP_TRY(code);
     rp_sort(out->hot, out->nhot, sizeof *out->hot, by_time);

@@ -162,15 +162,13 @@ static enum rp_code sweep_lane(const struct rp_work_unions *u, const rp_gap_vec 
     for (int c = 0; c < RP_WORK_CLASSES; c++)
         s[c] = (struct sweep){.at = u->cls[c].at, .n = u->cls[c].n};
     for (t = span.begin_ns; t < span.end_ns; t = next) {
-        uint8_t state;
-
         next = span.end_ns;
         for (int c = 0; c < RP_WORK_CLASSES; c++) {
             int64_t change = sweep_to(&s[c], t);
 
             next = change < next ? change : next;
         }
-        state = state_of(&s[RP_WORK_COMPUTE], &s[RP_WORK_COMM], &s[RP_WORK_MEMORY]);
+        uint8_t state = state_of(&s[RP_WORK_COMPUTE], &s[RP_WORK_COMM], &s[RP_WORK_MEMORY]);
         if (state == RP_LANE_IDLE)
             RP_TRY(add_idle(to, gaps, &gap, t, next, err));
         else

@@ -61,13 +61,12 @@ static uint32_t find_node(const struct latency_ctx *w, rp_str s)
     size_t len = colon && strspn(colon + 1, "0123456789") == strlen(colon + 1)
                      ? (size_t)(colon - text)
                      : rp_trace_str_len(w->t, s);
-    uint32_t node;
 
     if (*text == '^') {
         text++;
         len--;
     }
-    node = rp_strtab_find(&w->names, text, len);
+    uint32_t node = rp_strtab_find(&w->names, text, len);
     return node != UINT32_MAX ? node : rp_strtab_find(&w->names, text, sender_len(text, len));
 }
 
@@ -78,11 +77,9 @@ static int64_t ready_at(const struct latency_ctx *w, rp_event op)
     rp_str input;
 
     for (int i = 0; i < w->ninputs; i++) {
-        uint32_t node;
-
         if (!rp_arg_key_text(&w->input[i], op, &input))
             continue;
-        node = find_node(w, input);
+        uint32_t node = find_node(w, input);
         if (node != UINT32_MAX && node < w->end.n && w->end.at[node] > ready)
             ready = w->end.at[node];
     }

@@ -76,17 +76,15 @@ static enum rp_code compare(const struct rp_trace *t, struct rp_report_step *ste
     struct longer_ctx c = {.t = t};
     const struct own_time *most = NULL;
     char name[MOST_NAME + 1];
-    enum rp_code code;
-    int64_t more_ns;
+    enum rp_code code = add_step(&c, at, &steps[at], 1, err);
 
-    rp_map_init(&c.by_name);
-    code = add_step(&c, at, &steps[at], 1, err);
     if (code == RP_OK)
         code = add_step(&c, typical, &steps[typical], -1, err);
     for (size_t i = 0; i < c.times.n; i++)
         if (!most || c.times.at[i].ns > most->ns)
             most = &c.times.at[i];
-    more_ns = rp_ns_between(rp_report_own_ns(&steps[typical]), rp_report_own_ns(&steps[at]));
+    int64_t more_ns =
+        rp_ns_between(rp_report_own_ns(&steps[typical]), rp_report_own_ns(&steps[at]));
     if (code == RP_OK && most && (double)most->ns >= MOST_OF * (double)more_ns) {
         rp_cut_name(rp_trace_str(t, most->name), name, sizeof name);
         steps[at].longer =

@@ -196,10 +196,9 @@ static enum rp_code find_gaps(struct part_ctx *ctx, struct rp_err *err)
 {
     const struct rp_segments *s = &ctx->segments;
     struct rp_gap_finder *finder;
-    enum rp_code code;
 
     RP_TRY(rp_gap_finder_new(ctx->t, &finder, err));
-    code = RP_OK;
+    enum rp_code code = RP_OK;
     for (size_t i = 0; i < s->n && code == RP_OK; i++)
         code = rp_gaps_find_in(finder, &ctx->w, s->at[i].begin_ns, s->at[i].end_ns, &ctx->out->gaps,
                                err);
@@ -277,7 +276,6 @@ static enum rp_code tell_waits(struct part_ctx *ctx, struct rp_err *err)
     const struct rp_trace *t = ctx->t;
     rp_interval_vec waits = {0};
     enum rp_code code = RP_OK;
-    int64_t ns;
 
     if (!ctx->out->waits.main_ns || !rp_report_knows_no_work(ctx->out))
         return RP_OK;
@@ -286,7 +284,7 @@ static enum rp_code tell_waits(struct part_ctx *ctx, struct rp_err *err)
             code = rp_vec_push(&waits,
                                ((struct rp_interval){t->ev.ts_ns[e], rp_event_end_ns(t, e)}), err);
     waits.n = rp_union_sort(waits.at, waits.n);
-    ns = rp_union_common(waits.at, waits.n, ctx->segments.at, ctx->segments.n);
+    int64_t ns = rp_union_common(waits.at, waits.n, ctx->segments.at, ctx->segments.n);
     rp_vec_release(&waits);
     ns = ns < p->ns[RP_PAUSE_NOTHING] ? ns : p->ns[RP_PAUSE_NOTHING];
     p->ns[RP_PAUSE_NOTHING] -= ns;
@@ -342,14 +340,13 @@ static enum rp_code judge_work(struct part_ctx *ctx, struct rp_trace_categories 
     struct rp_op_costs costs = {0};
     struct rp_cost_calls calls = {0};
     struct rp_cost_peaks peaks;
-    enum rp_code code;
     int64_t from_ns;
 
     if (!device)
         return rp_findings_measure(&rank, ctx->out, err);
     rp_cost_peaks_of_device(&peaks, device);
     RP_TRY(own_work_from(ctx, &from_ns, err));
-    code = rp_op_costs_init(&costs, categories, err);
+    enum rp_code code = rp_op_costs_init(&costs, categories, err);
     if (code == RP_OK)
         code =
             rp_cost_calls_init(&calls, &costs, &ctx->w, ctx->hints->known, ctx->hints->user, err);
@@ -371,9 +368,8 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
     rp_event *first = first_of_streams(ctx);
-    struct rp_trace_categories categories;
-    struct rp_attribution a;
-    enum rp_code code;
+    RP_SCOPED(rp_trace_categories_release) struct rp_trace_categories categories = {0};
+    RP_SCOPED(rp_attribution_release) struct rp_attribution a = {0};
 
     out->on_device = true;
     out->b = rp_work_breakdown(&ctx->u);
@@ -390,19 +386,12 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(sum_device_waits(ctx, first, err));
     out->sums.overhead_ns = ctx->t->totals.dur_ns[RP_KIND_OVERHEAD];
     rp_trace_categories_init(&categories, ctx->t, ctx->hints->categories);
-    code = rp_attribution_init(&a, &ctx->w, err);
+    RP_TRY(rp_attribution_init(&a, &ctx->w, err));
     out->coverage = a.coverage;
-    if (code == RP_OK)
-        code = rp_report_sum_categories(&ctx->w, &a, &categories, out, err);
-    if (code == RP_OK)
-        code = judge_work(ctx, &categories, err);
-    if (code == RP_OK)
-        code = rp_pitfall_unequal(&ctx->w, &a, ctx->arena, &out->unequal, err);
-    if (code == RP_OK)
-        code = rp_pitfall_streams(&ctx->w, out->b.compute_ns, ctx->arena, &out->streams, err);
-    rp_trace_categories_release(&categories);
-    rp_attribution_release(&a);
-    return code;
+    RP_TRY(rp_report_sum_categories(&ctx->w, &a, &categories, out, err));
+    RP_TRY(judge_work(ctx, &categories, err));
+    RP_TRY(rp_pitfall_unequal(&ctx->w, &a, ctx->arena, &out->unequal, err));
+    return rp_pitfall_streams(&ctx->w, out->b.compute_ns, ctx->arena, &out->streams, err);
 }
 
 /* Whether an operator ran in another process than the loop: in a worker of its data loader, whose
@@ -522,7 +511,6 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     bool by_ranges = ctx->out->by_ranges = is_by_ranges(ctx->t);
     struct rp_finding_rank rank = finding_rank(ctx);
     uint8_t *inside; /* by event: what is around it; then by string: whether it loads input */
-    enum rp_code code;
 
     if (!ctx->scope->limited)
         count_lost_work(ctx);
@@ -533,8 +521,8 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     for (size_t k = 0; k < cls[RP_WORK_COMPUTE].n; k++)
         RP_TRY(rp_vec_push(all, cls[RP_WORK_COMPUTE].at[k], err));
     inside = calloc((size_t)ctx->t->ev.n + ctx->t->str.n + 1, sizeof *inside);
-    code = inside ? add_host_work(ctx, by_ranges, inside, inside + ctx->t->ev.n, err)
-                  : rp_err_nomem(err, "looking at the work of the host");
+    enum rp_code code = inside ? add_host_work(ctx, by_ranges, inside, inside + ctx->t->ev.n, err)
+                               : rp_err_nomem(err, "looking at the work of the host");
     free(inside);
     RP_TRY(code);
     all->n = rp_union_sort(all->at, all->n);
@@ -678,10 +666,9 @@ enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope 
                            .hints = hints ? hints : &no_hints,
                            .arena = arena,
                            .out = out};
-    enum rp_code code;
 
     *out = (struct rp_report_part){.step_ns = RP_ABSENT_I64};
-    code = fill_part(&ctx, err);
+    enum rp_code code = fill_part(&ctx, err);
     rp_work_release(&ctx.w);
     rp_work_unions_release(&ctx.u);
     rp_vec_release(&ctx.compiles);

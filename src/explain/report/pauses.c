@@ -252,10 +252,9 @@ static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end
 {
     int64_t length = rp_ns_between(begin_ns, end_ns), middle = rp_ns_sum(begin_ns, length / 2);
     rp_event span = RP_NONE;
-    enum rp_pause cause;
 
     RP_TRY(follow_threads(w, middle, err));
-    cause = first_cause(w, &span);
+    enum rp_pause cause = first_cause(w, &span);
     if (recording_paused(w, begin_ns, end_ns)) {
         cause = RP_PAUSE_RECORDER;
         span = RP_NONE;
@@ -328,16 +327,12 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
 enum rp_code rp_report_list_pauses(const struct rp_trace *trace, struct rp_arena *arena,
                                    rp_gap_vec *out, struct rp_err *err)
 {
-    struct rp_report_part part = {0};
+    RP_SCOPED(rp_report_part_release) struct rp_report_part part = {0};
     struct rp_report_pauses sums;
-    enum rp_code code = rp_report_rank(trace, NULL, NULL, arena, &part, err);
 
-    if (code == RP_OK) {
-        struct rp_interval span = {part.whole.begin_ns, part.whole.end_ns};
+    RP_TRY(rp_report_rank(trace, NULL, NULL, arena, &part, err));
+    struct rp_interval span = {part.whole.begin_ns, part.whole.end_ns};
 
-        code = rp_report_find_pauses(trace, &part.busy, &(struct rp_segments){1, &span}, arena,
-                                     &sums, out, err);
-    }
-    rp_report_part_release(&part);
-    return code;
+    return rp_report_find_pauses(trace, &part.busy, &(struct rp_segments){1, &span}, arena, &sums,
+                                 out, err);
 }

@@ -46,14 +46,13 @@ static void add_known(int64_t count, int64_t ns, int64_t *sum, int64_t *sum_ns)
 static void add_step(struct phases_ctx *c, const struct rp_report_step *s, size_t room,
                      struct rp_arena *arena)
 {
-    struct phase_sums *p;
     size_t i;
 
     for (i = 0; i < c->n && !same_phase(c->sums[i].phase, s->phase); i++)
         ;
     if (i == MOST_PHASES)
         return;
-    p = &c->sums[i];
+    struct phase_sums *p = &c->sums[i];
     if (i == c->n) {
         c->n++;
         p->phase = s->phase;

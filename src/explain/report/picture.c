@@ -173,17 +173,12 @@ static void draw_picture(struct rp_out *to, const struct rp_report_root *root, f
 enum rp_code rp_report_write_picture(const struct rp_result *result, const char *path,
                                      struct rp_err *err)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     float *share = RP_ARENA_NEW(&scratch, float, (size_t)SLICES *SHOWN);
-    enum rp_code code = rp_err_need(share, err, "drawing a timeline");
     struct rp_out *to;
 
-    if (code == RP_OK)
-        code = rp_out_open(path, &to, err);
-    if (code == RP_OK) {
-        draw_picture(to, result->root, share);
-        code = rp_out_close(to, err);
-    }
-    rp_arena_release(&scratch);
-    return code;
+    RP_TRY(rp_err_need(share, err, "drawing a timeline"));
+    RP_TRY(rp_out_open(path, &to, err));
+    draw_picture(to, result->root, share);
+    return rp_out_close(to, err);
 }

@@ -144,12 +144,9 @@ enum rp_code rp_pitfall_unequal(const struct rp_work *work, const struct rp_attr
 {
     struct op_calls c = {.t = work->trace};
     const struct op_kind *worst = NULL;
-    enum rp_code code;
 
     *out = NULL;
-    rp_map_init(&c.by_op);
-    rp_map_init(&c.by_name);
-    code = collect_calls(&c, work, places, err);
+    enum rp_code code = collect_calls(&c, work, places, err);
     if (code == RP_OK)
         code = worst_kind(&c, places->coverage.device_ns, &worst, err);
     if (worst) {
@@ -273,12 +270,11 @@ static const char *step_reason(const struct rp_trace *t, size_t at, const struct
     struct rp_step whole = t->steps[at], *step = &whole;
     int64_t end_ns = rp_ns_sum(on->b.begin_ns, on->b.window_ns);
     const char *what = "compilation";
-    rp_event e;
 
     /* a step on the device ends where the next begins, so it includes what the host does before
        that */
     step->end_ns = step->end_ns > end_ns ? step->end_ns : end_ns;
-    e = longest_named(t, step, compile);
+    rp_event e = longest_named(t, step, compile);
 
     if (e == RP_NONE) {
         e = longest_named(t, step, save);

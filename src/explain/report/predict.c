@@ -84,14 +84,13 @@ enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct 
                              struct rp_report_part *part, struct rp_err *err)
 {
     struct rp_err why = RP_ERR_INIT;
-    enum rp_code code;
 
     if (!is_worth_it(trace, part, changes))
         return RP_OK;
     part->too_large = is_too_large(trace, changes);
     if (part->too_large)
         return RP_OK;
-    code = rp_sim_part_init(&part->sim, trace, arena, &why);
+    enum rp_code code = rp_sim_part_init(&part->sim, trace, arena, &why);
     if (code == RP_OK)
         code = rp_sim_chains_join(&part->sim, &why);
     rp_arena_adopt(arena, &part->sim.graph.arena);
@@ -125,14 +124,13 @@ static enum rp_code model_steps(const struct rp_loaded *loaded, uint32_t first, 
     struct rp_trace_cut cut = {.asked = true, .has_steps = true};
     struct rp_loaded steps = *loaded;
     struct rp_trace *trace = NULL;
-    enum rp_code code;
 
     out->model_first = cut.first_step = loaded->trace->steps[first].number;
     out->model_steps = cut.nsteps = n;
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
     RP_TRY(rp_trace_cut_make(&cut, loaded->trace, loaded->source->name, NULL, &trace, err));
     steps.trace = trace;
-    code = rp_report_model(trace, true, &part->arena, out, err);
+    enum rp_code code = rp_report_model(trace, true, &part->arena, out, err);
     if (code == RP_OK && out->modelled)
         code = rp_sim_part_ask_model(&out->sim, &steps, NULL, err);
     rp_trace_free(trace);
@@ -268,7 +266,6 @@ static void predict_try(struct rp_arena *arena, struct rp_report_try *t, double 
 {
     const struct rp_change *best = NULL, *c;
     const char *all = t->what_if, *text;
-    double change;
 
     t->refused = is_refused(w, all);
     t->what_if = NULL; /* if the recording does not allow it */
@@ -279,7 +276,7 @@ static void predict_try(struct rp_arena *arena, struct rp_report_try *t, double 
     }
     if (!best)
         return;
-    change = (double)(best->alone_ns - w->now.unprofiled_ns) / (double)w->now.unprofiled_ns;
+    double change = (double)(best->alone_ns - w->now.unprofiled_ns) / (double)w->now.unprofiled_ns;
     if (t->look && change > -LEAST_GAIN)
         return;
     if (-change > MOST_GAIN * share + MORE_GAIN) {
@@ -402,11 +399,10 @@ static bool list_parts(const struct rp_ranks *ranks, const struct rp_sim_part **
 static void settle_straggler(struct rp_report_root *out, const struct numbers *w)
 {
     const struct rp_change *c = rp_changes_find(&w->changes, STRAGGLER);
-    double gain;
 
     if (!c || c->alone_ns == RP_ABSENT_I64)
         return;
-    gain = (double)(w->now.unprofiled_ns - c->alone_ns) / (double)w->now.unprofiled_ns;
+    double gain = (double)(w->now.unprofiled_ns - c->alone_ns) / (double)w->now.unprofiled_ns;
     for (size_t i = 0; i < out->nfindings; i++) {
         struct rp_report_finding *f = &out->findings[i];
 
@@ -443,14 +439,13 @@ static enum rp_code find_numbers(const struct rp_ranks *ranks, struct rp_arena *
         RP_ARENA_NEW(arena, const struct rp_sim_part *, ranks->n + 1);
     struct rp_err why = RP_ERR_INIT;
     struct rp_worlds x;
-    enum rp_code code;
     size_t n;
 
     *found = false;
     RP_TRY(rp_err_need(parts, err, "simulating"));
     if (!list_parts(ranks, parts, &n))
         return RP_OK;
-    code = rp_worlds_init(&x, parts, n, ranks->weights, &why);
+    enum rp_code code = rp_worlds_init(&x, parts, n, ranks->weights, &why);
     x.pool = ranks->pool;
     if (code == RP_OK)
         code = ask_worlds(&x, out->predictable, arena, w, found, &why);

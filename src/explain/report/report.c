@@ -376,7 +376,6 @@ static void fill_lost(struct rp_report_ctx *j)
 {
     struct rp_report_root *out = j->out;
     size_t nsteps = judged_steps(rp_report_ctx_part(j, 0));
-    const char *whole, *comm, *waits;
 
     out->window_ns /= (int64_t)j->n;
     out->span_ns = j->total_ns / (int64_t)j->n;
@@ -385,14 +384,15 @@ static void fill_lost(struct rp_report_ctx *j)
     out->lost_ns = rp_ns_between(rp_ns_sum(out->needed_ns, previous_of(j)), out->span_ns);
     if (out->span_ns <= 0)
         return;
-    whole = nsteps ? rp_arena_textf(j->arena, "%s in %s%s", rp_report_ctx_time(j, out->span_ns),
-                                    rp_units_count(j->arena, (int64_t)nsteps, "step"),
-                                    j->n > 1 ? " on average" : "")
-                   : rp_arena_textf(j->arena, "%s %s%s", rp_report_ctx_time(j, out->span_ns),
-                                    rp_report_ctx_part(j, 0)->cut_to_device
-                                        ? "from the first to the last device work"
-                                        : "recorded",
-                                    j->n > 1 ? " on average" : "");
+    const char *whole =
+        nsteps ? rp_arena_textf(j->arena, "%s in %s%s", rp_report_ctx_time(j, out->span_ns),
+                                rp_units_count(j->arena, (int64_t)nsteps, "step"),
+                                j->n > 1 ? " on average" : "")
+               : rp_arena_textf(j->arena, "%s %s%s", rp_report_ctx_time(j, out->span_ns),
+                                rp_report_ctx_part(j, 0)->cut_to_device
+                                    ? "from the first to the last device work"
+                                    : "recorded",
+                                j->n > 1 ? " on average" : "");
     if (rp_report_has_only_transfers(rp_report_ctx_part(j, 0))) {
         out->lost_text = rp_arena_textf(j->arena, "of %s, only transfers are known", whole);
         return;
@@ -405,14 +405,14 @@ static void fill_lost(struct rp_report_ctx *j)
         out->lost_text = rp_arena_textf(j->arena, "%s, without operators", whole);
         return;
     }
-    waits = and_lost(j, "", "waiting", "");
+    const char *waits = and_lost(j, "", "waiting", "");
     if (rp_report_knows_no_work(rp_report_ctx_part(j, 0))) {
         out->lost_text =
             rp_arena_textf(j->arena, "of %s,%s%s neither device work nor operators are known",
                            whole, *waits ? waits + 1 : "", *waits ? " in calls that wait;" : "");
         return;
     }
-    comm = and_lost(j, "", "exposed communication", "");
+    const char *comm = and_lost(j, "", "exposed communication", "");
     out->lost_text =
         rp_arena_textf(j->arena, "of %s, %s during %s (%s)%s%s%s%s", whole,
                        rp_report_ctx_part(j, 0)->by_ranges  ? "user code runs"
@@ -453,7 +453,6 @@ static void fill_pace(struct rp_report_ctx *j)
     const struct rp_chain *c = &j->chain;
     size_t r, first = 0, second, low;
     int64_t last, margin, all = 0;
-    const char *who;
 
     j->out->collective_span_ns = c->ncollectives ? c->span_ns : RP_ABSENT_I64;
     j->out->exposed_node_ns = j->out->exposed_between_ns = RP_ABSENT_I64;
@@ -485,7 +484,7 @@ static void fill_pace(struct rp_report_ctx *j)
             second = r;
     last = c->ranks[first].last_count;
     margin = c->ranks[first].margin_ns;
-    who = rp_arena_textf(j->arena, "rank %d", rp_report_ctx_number(j, first));
+    const char *who = rp_arena_textf(j->arena, "rank %d", rp_report_ctx_number(j, first));
     if (c->ranks[second].margin_ns > margin / SECOND_NAMED) {
         low = first < second ? first : second;
         last += c->ranks[second].last_count;
@@ -761,17 +760,14 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
                                 const struct rp_settings *settings, struct rp_rank_part *part,
                                 struct rp_err *err)
 {
-    struct rp_program_costs programs;
+    RP_SCOPED(rp_program_costs_release) struct rp_program_costs programs = {0};
     struct rp_report_hints hints = {.path = loaded->source->path,
                                     .categories = rp_loaded_categories(loaded),
                                     .known = rp_program_cost_of,
                                     .user = &programs};
-    enum rp_code code = rp_program_costs_init(&programs, loaded, NULL, err);
 
-    if (code == RP_OK)
-        code = report_rank_with(loaded, scope, settings, &hints, part, err);
-    rp_program_costs_release(&programs);
-    return code;
+    RP_TRY(rp_program_costs_init(&programs, loaded, NULL, err));
+    return report_rank_with(loaded, scope, settings, &hints, part, err);
 }
 
 /* The page also shows what the answer is based on. */

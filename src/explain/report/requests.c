@@ -15,7 +15,6 @@
 #include "result/print_units.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -58,7 +58,6 @@ static void add_call(struct rp_speed_sums *out, const struct rp_op_cost *cost,
                      const struct rp_cost_call *call, const struct rp_cost_peaks *peaks)
 {
     bool matrix = is_matrix(cost, call->category);
-    double least;
 
     if (call->on_link || call->category == RP_CATEGORY_COMMUNICATION)
         return;
@@ -67,7 +66,7 @@ static void add_call(struct rp_speed_sums *out, const struct rp_op_cost *cost,
         rp_ns_add(&out->matrix_ns, call->device_ns);
     if (!rp_cost_is_known(cost) || call->is_part)
         return;
-    least = rp_cost_least_s(call, cost, peaks);
+    double least = rp_cost_least_s(call, cost, peaks);
     if (isnan(least))
         return;
     rp_ns_add(&out->known_ns, call->device_ns);
@@ -151,20 +150,18 @@ enum rp_code rp_speed_add_calls(struct rp_speed_sums *out, const struct rp_work 
                                 const struct rp_cost_peaks *peaks, int64_t from_ns,
                                 struct rp_err *err)
 {
-    struct rp_inputs in = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_inputs_release) struct rp_inputs in = {0};
 
     memcpy(out->peak_of, peaks->matrix, sizeof out->peak_of);
-    for (size_t i = 0; i < calls->calls.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < calls->calls.n; i++) {
         const struct rp_cost_call *call = &calls->calls.at[i];
 
         if (work->items.at[call->item].begin_ns < from_ns)
             continue;
         add_call(out, &costs->costs.at[call->cost], call, peaks);
-        code = count_inputs(out, costs, call, &in, err);
+        RP_TRY(count_inputs(out, costs, call, &in, err));
     }
-    rp_inputs_release(&in);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ all ranks */

@@ -27,11 +27,10 @@ enum rp_code rp_report_explain_stalls(const struct rp_trace *trace, const rp_int
     const struct rp_host_calls *const list[] = {calls};
     struct rp_call_names names;
     struct rp_call_work work;
-    enum rp_code code;
     bool more;
 
     RP_TRY(rp_call_names_join(list, 1, arena, &names, err));
-    code = rp_call_work_init(&work, trace, err);
+    enum rp_code code = rp_call_work_init(&work, trace, err);
     for (size_t i = 0; i < calls->slow.n && code == RP_OK; i++) {
         struct rp_slow_call *slow = &calls->slow.at[i];
 

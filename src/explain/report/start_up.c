@@ -10,8 +10,6 @@
 #include "base/named.h"
 #include "base/order.h"
 
-#include <stdlib.h>
-
 struct start_edge {
     int64_t at_ns;
     uint8_t kind;
@@ -56,18 +54,15 @@ static enum rp_code list_edges(const struct rp_trace *t, int64_t end_ns, start_e
                                int64_t *loaded_ns, struct rp_err *err)
 {
     for (rp_event e = 0; e < t->ev.n; e++) {
-        enum rp_start_kind kind;
-        int64_t end;
-
         if (t->ev.ts_ns[e] == RP_NO_TS || t->ev.ts_ns[e] >= end_ns)
             continue;
         if (t->ev.kind[e] == RP_KIND_INSTANT && t->ev.ts_ns[e] > *loaded_ns &&
             !strcmp(rp_trace_str(t, t->ev.name[e]), "library"))
             *loaded_ns = t->ev.ts_ns[e];
-        kind = kind_of(t, e);
+        enum rp_start_kind kind = kind_of(t, e);
         if (kind == RP_START_KINDS || t->ev.dur_ns[e] <= 0)
             continue;
-        end = rp_event_end_ns(t, e);
+        int64_t end = rp_event_end_ns(t, e);
         RP_TRY(rp_vec_push(out, ((struct start_edge){t->ev.ts_ns[e], (uint8_t)kind, 1}), err));
         RP_TRY(rp_vec_push(
             out, ((struct start_edge){end < end_ns ? end : end_ns, (uint8_t)kind, -1}), err));
@@ -101,14 +96,13 @@ enum rp_code rp_report_measure_start(const struct rp_trace *trace, struct rp_rep
     int64_t begin = trace->totals.span_begin_ns, loaded = INT64_MIN, at = begin;
     int64_t running[RP_START_KINDS] = {0};
     start_edges edges = {0};
-    enum rp_code code;
     uint32_t first = 0;
 
     while (first + 1 < trace->nsteps && trace->steps[first].flags & RP_STEP_WARM_UP)
         first++;
     if (!trace->nsteps || trace->steps[first].begin_ns <= begin)
         return RP_OK;
-    code = list_edges(trace, trace->steps[first].begin_ns, &edges, &loaded, err);
+    enum rp_code code = list_edges(trace, trace->steps[first].begin_ns, &edges, &loaded, err);
     if (code == RP_OK)
         rp_sort(edges.at, edges.n, sizeof *edges.at, by_time);
     for (size_t i = 0; code == RP_OK && i < edges.n; i++) {

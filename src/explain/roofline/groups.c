@@ -94,7 +94,6 @@ static bool add_work(struct roof_grouping *g, struct rp_roof_sums *s,
     const struct rp_op_cost *cost = &g->costs->costs.at[call->cost];
     double least = rp_cost_is_known(cost) ? rp_cost_least_s(call, cost, &g->peaks) : NAN;
     double latency = RP_ROOF_LATENCY_NS * 1e-9;
-    enum rp_roof_bound bound;
 
     s->kernels += kernels;
     s->device_ns = rp_ns_sum(s->device_ns, dur);
@@ -107,10 +106,10 @@ static bool add_work(struct roof_grouping *g, struct rp_roof_sums *s,
         return false;
     if (isnan(least))
         return false;
-    bound = least < latency ? RP_BOUND_LATENCY
-            : rp_cost_compute_s(cost, &g->peaks) >= rp_cost_memory_s(cost, &g->peaks)
-                ? RP_BOUND_COMPUTE
-                : RP_BOUND_MEMORY;
+    enum rp_roof_bound bound =
+        least < latency                                                           ? RP_BOUND_LATENCY
+        : rp_cost_compute_s(cost, &g->peaks) >= rp_cost_memory_s(cost, &g->peaks) ? RP_BOUND_COMPUTE
+                                                                                  : RP_BOUND_MEMORY;
     s->rated_ns = rp_ns_sum(s->rated_ns, dur);
     s->bound_ns[bound] = rp_ns_sum(s->bound_ns[bound], dur);
     s->least_s += part * least;
@@ -307,8 +306,6 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
     int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
     double part = call->device_ns > 0 ? (double)dur / (double)call->device_ns : 1.0 / call->nitems;
     bool counts = g->options->by == RP_ROOF_KERNEL || (call->item == item && !call->is_part);
-    struct roof_key k;
-    struct rp_roof_group *group;
     uint32_t at;
     bool rated;
 
@@ -319,11 +316,11 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
         part = 1;
         dur = call->device_ns;
     }
-    k = key_of(g, call, item);
+    struct roof_key k = key_of(g, call, item);
     RP_TRY(rp_map_intern(&g->groups, k.hash, (uint32_t)g->out->groups.n, &at, err));
     if (at == g->out->groups.n)
         RP_TRY(new_group(g, &k, call, err));
-    group = &g->out->groups.at[at];
+    struct rp_roof_group *group = &g->out->groups.at[at];
     keep_common(g, group, call);
     group->sums.calls += counts;
     add_work(g, &group->sums, call, part, dur, is_by_item(g->options->by) ? 1 : call->nitems);
@@ -383,11 +380,9 @@ enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_s
                               .owners = &owners,
                               .arena = arena,
                               .out = out};
-    enum rp_code code;
 
     all.njudged = 0;
-    code = rp_work_init(&work, trace, &all, err);
-    rp_map_init(&g.groups);
+    enum rp_code code = rp_work_init(&work, trace, &all, err);
     rp_trace_categories_init(&known_categories, trace, categories);
     if (code == RP_OK)
         code = rp_op_costs_init(&costs, &known_categories, err);

@@ -206,11 +206,10 @@ static enum rp_code key_text(struct roof_join *j, const struct rp_roof_group *g,
 {
     const char *parts[] = {g->name, shaped ? g->shape : NULL, shaped ? g->type : NULL,
                            shaped && g->missing ? "-" : NULL};
-    size_t i, n;
 
     j->text.n = 0;
-    for (i = 0; i < sizeof parts / sizeof *parts; i++) {
-        n = parts[i] ? strlen(parts[i]) : 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        size_t n = parts[i] ? strlen(parts[i]) : 0;
         RP_TRY(rp_vec_reserve(&j->text, n + 1, err));
         if (n)
             memcpy(j->text.at + j->text.n, parts[i], n);
@@ -223,7 +222,6 @@ static enum rp_code key_text(struct roof_join *j, const struct rp_roof_group *g,
 static enum rp_code add_group(struct roof_join *j, const struct rp_roof_group *g, bool shaped,
                               struct rp_err *err)
 {
-    struct rp_roof_group *to;
     size_t known = j->groups.n;
     uint32_t id;
 
@@ -234,7 +232,7 @@ static enum rp_code add_group(struct roof_join *j, const struct rp_roof_group *g
 
         RP_TRY(rp_vec_push(&j->groups, none, err));
     }
-    to = &j->groups.at[id];
+    struct rp_roof_group *to = &j->groups.at[id];
     if (id >= known) {
         *to = *g;
         return RP_OK;
@@ -579,18 +577,14 @@ static enum rp_code roofline_rank(const struct rp_loaded *loaded, const struct r
     struct rp_roof_part *out = part->data;
     struct rp_scope steps = *scope;
     struct rp_roof_options options;
-    struct rp_program_costs programs;
-    enum rp_code code;
+    RP_SCOPED(rp_program_costs_release) struct rp_program_costs programs = {0};
 
     RP_TRY(read_options(settings, &options, err));
     RP_TRY(rp_judged_scope(loaded->trace, &steps, &part->arena, &out->not_counted, err));
     RP_TRY(rp_recorder_find(loaded->trace, &out->recorder, err));
-    code = rp_program_costs_init(&programs, loaded, rp_settings_text(settings, "dumps"), err);
-    if (code == RP_OK)
-        code = rp_roof_group_calls(loaded->trace, &steps, rp_loaded_categories(loaded), &options,
-                                   rp_program_cost_of, &programs, &part->arena, out, err);
-    rp_program_costs_release(&programs);
-    return code;
+    RP_TRY(rp_program_costs_init(&programs, loaded, rp_settings_text(settings, "dumps"), err));
+    return rp_roof_group_calls(loaded->trace, &steps, rp_loaded_categories(loaded), &options,
+                               rp_program_cost_of, &programs, &part->arena, out, err);
 }
 
 static enum rp_code roofline_join(const struct rp_ranks *ranks, const struct rp_settings *settings,

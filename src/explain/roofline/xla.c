@@ -23,7 +23,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_PROGRAMS 4096
@@ -121,7 +120,6 @@ static double convolution_flops(const struct rp_program *p, uint32_t op)
     struct rp_ids operands = rp_op_operands(p, op);
     const struct rp_op_shape *result = result_of(p, op), *weights, *outputs;
     struct rp_conv_dims d;
-    double features;
 
     if (operands.n < 2 || !rp_attr_conv_dims(rp_op_attr(p, op, RP_ATTR_DIM_LABELS), &d))
         return NAN;
@@ -135,7 +133,7 @@ static double convolution_flops(const struct rp_program *p, uint32_t op)
     }
     if (d.kernel_output < 0 || d.kernel_output >= weights->n)
         return NAN;
-    features = (double)p->dims.at[weights->first + d.kernel_output];
+    double features = (double)p->dims.at[weights->first + d.kernel_output];
     return features > 0 ? 2 * elements_of(p, outputs) * elements_of(p, weights) / features : NAN;
 }
 
@@ -261,7 +259,6 @@ static bool attention_cost(const struct rp_program *p, uint32_t op, struct rp_op
 static uint32_t find_product(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids called = rp_op_called(p, op);
-    const struct rp_computation *body;
 
     if (p->code.at[op] == RP_OP_DOT || p->code.at[op] == RP_OP_CONVOLUTION)
         return op;
@@ -270,7 +267,7 @@ static uint32_t find_product(const struct rp_program *p, uint32_t op)
         return op;
     if (p->code.at[op] != RP_OP_FUSION || !called.n)
         return RP_NONE;
-    body = &p->computations.at[called.at[0]];
+    const struct rp_computation *body = &p->computations.at[called.at[0]];
     for (uint32_t i = body->first; i < body->first + body->n; i++)
         if (p->code.at[i] == RP_OP_DOT || p->code.at[i] == RP_OP_CONVOLUTION)
             return i;
@@ -437,7 +434,6 @@ enum rp_code rp_xla_costs_init(struct rp_xla_costs *x, const struct rp_loaded *l
                                struct rp_err *err)
 {
     *x = (struct rp_xla_costs){.arena = RP_ARENA_INIT};
-    rp_map_init(&x->known);
     RP_TRY(rp_arg_key_init(&x->hlo_op, loaded->trace, "hlo_op", err));
     RP_TRY(rp_arg_key_init(&x->hlo_module, loaded->trace, "hlo_module", err));
     RP_TRY(rp_arg_key_init(&x->program_id, loaded->trace, "program_id", err));
@@ -480,14 +476,13 @@ bool rp_xla_cost_of(void *user, const struct rp_trace *trace, rp_event item, str
 {
     const struct rp_xla_costs *x = user;
     uint8_t category = out->category;
-    const char *module_name;
     rp_str module, op = 0;
     int64_t id = -1;
     uint32_t found = RP_MAP_NONE;
 
     if (!x->costs.n || !rp_arg_key_text(&x->hlo_module, item, &module) || !module)
         return false;
-    module_name = rp_trace_str(trace, module);
+    const char *module_name = rp_trace_str(trace, module);
     if (!rp_arg_key_int(&x->program_id, item, &id))
         id = -1;
     if (rp_arg_key_text(&x->hlo_op, item, &op) && op)

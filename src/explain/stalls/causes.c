@@ -19,8 +19,6 @@
 #include "facts/work/call_work.h"
 #include "facts/work/launches.h"
 
-#include <stdlib.h>
-
 #define QUEUE_NEARLY_FULL 1000
 RP_DECISION(QUEUE_NEARLY_FULL, "launches",
             "of 1,024 that a stream takes: some in the queue are not recorded",
@@ -103,11 +101,10 @@ static int64_t device_idle_in(const struct stall_ctx *ctx, int64_t begin_ns, int
 {
     const rp_interval_vec *all = &ctx->u.all;
     const struct rp_trace *t = ctx->t;
-    struct rp_interval judged;
 
     if (!all->n)
         return 0;
-    judged = (struct rp_interval){all->at[0].begin_ns, all->at[all->n - 1].end_ns};
+    struct rp_interval judged = {all->at[0].begin_ns, all->at[all->n - 1].end_ns};
     if (t->nsteps && t->steps[0].begin_ns < judged.begin_ns)
         judged.begin_ns = t->steps[0].begin_ns;
     if (t->nsteps && t->steps[t->nsteps - 1].end_ns > judged.end_ns)
@@ -187,14 +184,13 @@ static rp_event lock_holder(const struct stall_ctx *ctx, rp_event call)
 {
     const struct rp_events *ev = &ctx->t->ev;
     int64_t begin = ev->ts_ns[call], end = rp_event_end_ns(ctx->t, call);
-    rp_event e;
 
     if (ev->kind[call] != RP_KIND_RUNTIME)
         return RP_NONE;
     for (rp_track track = 0; track < ctx->t->ntracks; track++) {
         if (track == ev->track[call] || ctx->t->tracks[track].kind != RP_TRACK_THREAD)
             continue;
-        e = rp_event_at(ctx->t, track, rp_ns_sum(begin, rp_ns_between(begin, end) / 2));
+        rp_event e = rp_event_at(ctx->t, track, rp_ns_sum(begin, rp_ns_between(begin, end) / 2));
         if (e != RP_NONE && ev->kind[e] == RP_KIND_RUNTIME &&
             (double)rp_ns_common(ev->ts_ns[e], rp_event_end_ns(ctx->t, e), begin, end) >
                 AS_LONG * (double)rp_ns_between(begin, end))

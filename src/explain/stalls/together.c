@@ -33,18 +33,17 @@ RP_ORDER(by_time, struct moment, RP_UP(at_ns), RP_UP(what), RP_UP(stall))
 
 static enum rp_code number_lanes(struct sweep *s, size_t n, struct rp_err *err)
 {
-    struct rp_strtab names;
-    enum rp_code code = rp_strtab_init(&names, err);
+    RP_SCOPED(rp_strtab_release) struct rp_strtab names = {0};
     char text[128];
 
-    for (size_t i = 0; i < n && code == RP_OK; i++) {
+    RP_TRY(rp_strtab_init(&names, err));
+    for (size_t i = 0; i < n; i++) {
         int len = snprintf(text, sizeof text, "%u %s", s->place[i], s->stalls[i].thread);
 
-        code = rp_strtab_intern(&names, text, (size_t)len < sizeof text ? (size_t)len : 127,
-                                &s->lane[i], err);
+        RP_TRY(rp_strtab_intern(&names, text, (size_t)len < sizeof text ? (size_t)len : 127,
+                                &s->lane[i], err));
     }
-    rp_strtab_release(&names);
-    return code;
+    return RP_OK;
 }
 
 static void list_moments(struct sweep *s, size_t n, const int64_t *offset_ns)

@@ -103,13 +103,12 @@ static size_t name_length(const char *cell, size_t n)
 static double cell_number(const char *cell, size_t n)
 {
     char text[64], *end;
-    double value;
 
     if (!n || n >= sizeof text)
         return NAN;
     memcpy(text, cell, n);
     text[n] = '\0';
-    value = strtod(text, &end);
+    double value = strtod(text, &end);
     return *end ? NAN : value;
 }
 

@@ -12,7 +12,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define KEY_START "counter "
 
@@ -54,7 +53,6 @@ static enum rp_code table_init(struct counter_table *table, struct rp_counters_p
                                struct rp_err *err)
 {
     *table = (struct counter_table){.part = part};
-    rp_map_init(&table->index);
     RP_TRY(rp_strtab_init(&table->texts, err));
     return rp_strtab_init(&table->keys, err);
 }
@@ -72,11 +70,11 @@ static enum rp_code table_add(struct counter_table *table, const struct rp_count
     const char *const texts[] = {more->op, more->kernel, more->counter};
     uint32_t ids[3], id, at;
     char key[96];
-    int n;
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         RP_TRY(rp_strtab_intern(&table->texts, texts[i], strlen(texts[i]), &ids[i], err));
-    n = snprintf(key, sizeof key, "%lld %u %u %u", (long long)more->step, ids[0], ids[1], ids[2]);
+    int n =
+        snprintf(key, sizeof key, "%lld %u %u %u", (long long)more->step, ids[0], ids[1], ids[2]);
     RP_TRY(rp_strtab_intern(&table->keys, key, (size_t)n, &id, err));
     RP_TRY(rp_map_intern(&table->index, id, (uint32_t)table->part->sums.n, &at, err));
     if (at == table->part->sums.n) {
@@ -179,28 +177,21 @@ enum rp_code rp_counters_make(const struct rp_trace *trace, const struct rp_scop
                               struct rp_counter_table *table, struct rp_arena *arena,
                               struct rp_counters_part *out, struct rp_err *err)
 {
-    struct rp_work work = {0};
-    struct rp_attribution places = {0};
-    struct counter_table sums;
+    RP_SCOPED(rp_work_release) struct rp_work work = {0};
+    RP_SCOPED(rp_attribution_release) struct rp_attribution places = {0};
+    RP_SCOPED(table_release) struct counter_table sums = {0};
     struct kernel_counters kernels = {.sums = &sums, .table = table, .work = &work};
-    enum rp_code code = table_init(&sums, out, err);
 
-    if (code == RP_OK)
-        code = rp_work_init(&work, trace, scope, err);
-    if (code == RP_OK)
-        code = rp_attribution_init(&places, &work, err);
-    for (size_t i = 0; code == RP_OK && i < work.items.n; i++)
-        code = add_kernel(&kernels, i, &places.owners.at[i], err);
+    RP_TRY(table_init(&sums, out, err));
+    RP_TRY(rp_work_init(&work, trace, scope, err));
+    RP_TRY(rp_attribution_init(&places, &work, err));
+    for (size_t i = 0; i < work.items.n; i++)
+        RP_TRY(add_kernel(&kernels, i, &places.owners.at[i], err));
     if (table) {
         out->lines = (int64_t)table->lines.n;
         out->joined = (int64_t)table->joined;
     }
-    if (code == RP_OK)
-        code = keep_texts(out, arena, err);
-    rp_attribution_release(&places);
-    rp_work_release(&work);
-    table_release(&sums);
-    return code;
+    return keep_texts(out, arena, err);
 }
 
 /* ------------------------------------------------------------------ the answer */
@@ -242,7 +233,6 @@ const struct rp_type rp_counters_type = {"counters", sizeof(struct rp_counters_r
 static int by_time(const void *pa, const void *pb)
 {
     const struct rp_counter_row *a = pa, *b = pb;
-    int order;
 
     if (a->step != b->step)
         return a->step == RP_ABSENT_I64   ? 1
@@ -251,7 +241,7 @@ static int by_time(const void *pa, const void *pb)
                                           : 1;
     if (a->total_ns != b->total_ns)
         return a->total_ns > b->total_ns ? -1 : 1;
-    order = strcmp(a->kernel, b->kernel);
+    int order = strcmp(a->kernel, b->kernel);
     order = order ? order : strcmp(a->op, b->op);
     return order ? order : strcmp(a->counter, b->counter);
 }
@@ -328,12 +318,10 @@ enum rp_code rp_counters_join(const struct rp_counters_part *const *parts, size_
                               struct rp_arena *arena, struct rp_counters_root *out,
                               struct rp_err *err)
 {
-    size_t all;
-
     RP_TRY(rows_of(parts, n, true, arena, &out->rows, &out->nrows, err));
     RP_TRY(rows_of(parts, n, false, arena, &out->shown, &out->nshown, err));
     out->row_count = (int64_t)out->nrows;
-    all = out->nshown;
+    size_t all = out->nshown;
     if (limit && all > (size_t)limit)
         out->nshown = (size_t)limit;
     shorten_labels(out, arena);

@@ -24,7 +24,6 @@
 #include "result/result.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ the part of a rank */
@@ -70,10 +69,9 @@ static bool can_match(enum rp_span_kind kind)
 static enum rp_code match_names(struct focusing *f, const char *wanted, struct rp_err *err)
 {
     const struct rp_events *ev = &f->t->ev;
-    uint8_t *matches;
 
     RP_TRY(rp_vec_reserve(&f->matches, f->t->str.n + 1, err));
-    matches = f->matches.at;
+    uint8_t *matches = f->matches.at;
     memset(matches, 0, f->t->str.n);
     for (rp_event e = 0; e < ev->n; e++) {
         const char *name = rp_trace_str(f->t, ev->name[e]);
@@ -180,12 +178,11 @@ static enum rp_code add_shape(struct focusing *f, rp_event op, bool named, int64
                               int64_t calls, struct rp_err *err)
 {
     rp_str dims;
-    size_t n;
 
     if (op == RP_NONE || !rp_arg_key_text(&f->dims, op, &dims) || !dims)
         return RP_OK;
     f->text.n = 0;
-    n = named ? strlen(rp_span_name(f->t, op)) : 0;
+    size_t n = named ? strlen(rp_span_name(f->t, op)) : 0;
     RP_TRY(rp_vec_reserve(&f->text, n + 2 * rp_trace_str_len(f->t, dims) + 2, err));
     if (named) {
         memcpy(f->text.at, rp_span_name(f->t, op), n);
@@ -268,7 +265,6 @@ static enum rp_code focus_item(struct focusing *f, const struct rp_work *w, size
     rp_event from = rp_work_described_by(w, x), around = from;
     struct focus_path path = find_item_path(f, from, owner->forward);
     rp_str kernel = f->t->ev.name[x->event];
-    bool own;
 
     rp_ns_add(&f->out->whole_ns, dur);
     if (path.span == RP_NONE && !f->matches.at[kernel])
@@ -286,7 +282,7 @@ static enum rp_code focus_item(struct focusing *f, const struct rp_work *w, size
     f->out->calls += calls;
     rp_ns_add(&f->out->total_ns, dur);
     rp_ns_add(&f->out->backward_ns, owner->phase == RP_PHASE_BACKWARD ? dur : 0);
-    own = path.span != RP_NONE && rp_span_kind_of(f->t, path.span) == RP_SPAN_OP;
+    bool own = path.span != RP_NONE && rp_span_kind_of(f->t, path.span) == RP_SPAN_OP;
     RP_TRY(add_shape(f,
                      own                    ? path.span
                      : path.span == RP_NONE ? path.innermost
@@ -297,13 +293,12 @@ static enum rp_code focus_item(struct focusing *f, const struct rp_work *w, size
 
 static enum rp_code focus_items(struct focusing *f, const struct rp_work *w, struct rp_err *err)
 {
-    struct rp_attribution a = {0};
-    enum rp_code code = rp_attribution_init(&a, w, err);
+    RP_SCOPED(rp_attribution_release) struct rp_attribution a = {0};
 
-    for (size_t i = 0; i < w->items.n && code == RP_OK; i++)
-        code = focus_item(f, w, i, &a.owners.at[i], err);
-    rp_attribution_release(&a);
-    return code;
+    RP_TRY(rp_attribution_init(&a, w, err));
+    for (size_t i = 0; i < w->items.n; i++)
+        RP_TRY(focus_item(f, w, i, &a.owners.at[i], err));
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ host time */
@@ -353,18 +348,15 @@ static enum rp_code focus_spans(struct focusing *f, struct rp_err *err)
 
 static enum rp_code focus_fill(struct focusing *f, const char *name, struct rp_err *err)
 {
-    struct rp_work w;
-    enum rp_code code;
+    RP_SCOPED(rp_work_release) struct rp_work w = {0};
 
     RP_TRY(rp_strtab_init(&f->names, err));
     RP_TRY(rp_arg_key_init_dims(&f->dims, f->t, err));
     RP_TRY(rp_vec_zeros(&f->seen, f->t->ev.n, err));
     RP_TRY(match_names(f, name, err));
-    code = rp_work_init(&w, f->t, f->scope, err);
-    if (code == RP_OK)
-        code = w.items.n ? focus_items(f, &w, err) : focus_spans(f, err);
-    rp_work_release(&w);
-    return code == RP_OK ? rp_arena_check(f->arena, "focusing", err) : code;
+    RP_TRY(rp_work_init(&w, f->t, f->scope, err));
+    RP_TRY(w.items.n ? focus_items(f, &w, err) : focus_spans(f, err));
+    return rp_arena_check(f->arena, "focusing", err);
 }
 
 enum rp_code rp_focus_make(const struct rp_trace *trace, const struct rp_scope *scope,
@@ -374,7 +366,6 @@ enum rp_code rp_focus_make(const struct rp_trace *trace, const struct rp_scope *
     struct focusing f = {.t = trace, .scope = scope, .arena = arena, .out = out};
     enum rp_code code = rp_recorder_find(trace, &out->recorder, err);
 
-    rp_map_init(&f.sums);
     if (code == RP_OK)
         code = focus_fill(&f, name, err);
     rp_strtab_release(&f.names);
@@ -591,7 +582,6 @@ enum rp_code rp_focus_join(const struct rp_focus_part *const *parts, size_t n, c
 
     *out = (struct rp_focus_root){
         .focus = rp_arena_text(arena, name), .measure = "device time", .ranks = (int64_t)n};
-    rp_map_init(&j.sums);
     for (size_t i = 0; i < n && code == RP_OK; i++) {
         rp_ns_add(&out->whole_ns, parts[i]->whole_ns);
         rp_ns_add(&out->total_ns, parts[i]->total_ns);

@@ -29,7 +29,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct sample {
     uint32_t group;
@@ -198,26 +197,22 @@ static enum rp_code add_item(struct grouping *g, const struct rp_work *w, size_t
 
 static enum rp_code group_items(struct grouping *g, const struct rp_work *w, struct rp_err *err)
 {
-    struct rp_work_categories c = {0};
-    struct rp_trace_categories known;
-    struct rp_attribution a = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_work_categories_release) struct rp_work_categories c = {0};
+    RP_SCOPED(rp_trace_categories_release) struct rp_trace_categories known = {0};
+    RP_SCOPED(rp_attribution_release) struct rp_attribution a = {0};
 
     rp_trace_categories_init(&known, w->trace, g->categories);
     if (g->by == RP_TOP_PHASE || g->by == RP_TOP_CATEGORY)
-        code = rp_attribution_init(&a, w, err);
-    if (g->by == RP_TOP_CATEGORY && code == RP_OK)
-        code = rp_work_categories_init(&c, w, &a, &known, err);
-    for (size_t i = 0; i < w->items.n && code == RP_OK; i++) {
+        RP_TRY(rp_attribution_init(&a, w, err));
+    if (g->by == RP_TOP_CATEGORY)
+        RP_TRY(rp_work_categories_init(&c, w, &a, &known, err));
+    for (size_t i = 0; i < w->items.n; i++) {
         struct item_place place = {.phase = a.owners.n ? a.owners.at[i].phase : RP_PHASE_OTHER,
                                    .category = c.of_item.n ? c.of_item.at[i] : RP_CATEGORY_OTHER};
 
-        code = add_item(g, w, i, &place, err);
+        RP_TRY(add_item(g, w, i, &place, err));
     }
-    rp_work_categories_release(&c);
-    rp_trace_categories_release(&known);
-    rp_attribution_release(&a);
-    return code;
+    return RP_OK;
 }
 
 /* Whether a span is of the kind that is grouped. */
@@ -586,20 +581,15 @@ static enum rp_code group_spans(struct grouping *g, const struct rp_work *w, str
 
 static enum rp_code group_all(struct grouping *g, struct rp_err *err)
 {
-    struct rp_work w;
-    enum rp_code code = rp_work_init(&w, g->t, g->scope, err);
+    RP_SCOPED(rp_work_release) struct rp_work w = {0};
 
-    for (size_t i = 0; i < w.items.n && code == RP_OK && g->by != RP_TOP_WAIT; i++)
+    RP_TRY(rp_work_init(&w, g->t, g->scope, err));
+    for (size_t i = 0; i < w.items.n && g->by != RP_TOP_WAIT; i++)
         g->out->whole_ns = rp_ns_sum(g->out->whole_ns,
                                      rp_ns_between(w.items.at[i].begin_ns, w.items.at[i].end_ns));
-    if (code == RP_OK)
-        code = rp_strtab_init(&g->names, err);
-    if (code == RP_OK)
-        code = rp_strtab_init(&g->rolls, err);
-    if (code == RP_OK)
-        code = span_kinds[g->by] ? group_spans(g, &w, err) : group_items(g, &w, err);
-    rp_work_release(&w);
-    return code;
+    RP_TRY(rp_strtab_init(&g->names, err));
+    RP_TRY(rp_strtab_init(&g->rolls, err));
+    return span_kinds[g->by] ? group_spans(g, &w, err) : group_items(g, &w, err);
 }
 
 RP_ORDER(by_group, struct sample, RP_UP(group), RP_UP(total_ns))
@@ -638,11 +628,7 @@ enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_sco
                          .categories = want->categories,
                          .arena = arena,
                          .out = out};
-    enum rp_code code;
-
-    rp_map_init(&g.groups);
-    rp_map_init(&g.roll_of);
-    code = group_all(&g, err);
+    enum rp_code code = group_all(&g, err);
     if (code == RP_OK)
         code = pack_samples(&g, err);
     rp_map_release(&g.groups);

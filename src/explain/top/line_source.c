@@ -29,11 +29,9 @@ static enum rp_code find_source(struct rp_line_source *s, const struct rp_loaded
 enum rp_code rp_line_source_init(struct rp_line_source *s, const struct rp_loaded *loaded,
                                  const char *dumps, struct rp_err *err)
 {
-    enum rp_code code;
-
     *s = (struct rp_line_source){.known = false};
     rp_torch_trace_init(&s->log);
-    code = find_source(s, loaded, dumps, err);
+    enum rp_code code = find_source(s, loaded, dumps, err);
     return dumps || code == RP_NOMEM ? code : RP_OK;
 }
 

@@ -115,7 +115,6 @@ enum rp_code rp_lines_xla_init(struct rp_lines_xla *x, const struct rp_loaded *l
 {
     struct rp_loaded other = *loaded;
     struct rp_dataset *dataset = NULL;
-    enum rp_code code;
 
     *x = (struct rp_lines_xla){.log = log};
     RP_TRY(rp_arg_key_init(&x->hlo_op, loaded->trace, "hlo_op", err));
@@ -128,7 +127,7 @@ enum rp_code rp_lines_xla_init(struct rp_lines_xla *x, const struct rp_loaded *l
     RP_TRY(rp_open(loaded->dataset->ctx, &dumps, 1, NULL, &dataset, err));
     other.dataset = dataset;
     other.format = NULL; /* the profile was read */
-    code = rp_xla_each_program(&other, take_program, x, err);
+    enum rp_code code = rp_xla_each_program(&other, take_program, x, err);
     rp_dataset_free(dataset);
     return code;
 }

@@ -188,8 +188,7 @@ static enum rp_code join_tree_of(struct rp_stacks_tree *j, const struct rp_stack
 enum rp_code rp_stacks_tree_add(struct rp_stacks_tree *j, const struct rp_stacks_part *part,
                                 bool as_base, const char *rank)
 {
-    uint32_t *ids;
-    enum rp_code code;
+    RP_FREED uint32_t *ids = NULL;
 
     if (j->has_parts && part->unit != j->unit)
         return rp_err_set(j->err, RP_UNSUPPORTED,
@@ -201,9 +200,7 @@ enum rp_code rp_stacks_tree_add(struct rp_stacks_tree *j, const struct rp_stacks
     j->has_parts = true;
     ids = malloc((part->frames.n + part->nodes.n + 1) * sizeof *ids);
     RP_TRY(rp_err_need(ids, j->err, "adding up ranks"));
-    code = join_tree_of(j, part, as_base, rank, ids);
-    free(ids);
-    return code;
+    return join_tree_of(j, part, as_base, rank, ids);
 }
 
 /* Writes "main;step;load", or for the screen, which cuts the end of a long text, in reverse
@@ -229,11 +226,9 @@ static void name_stack(struct rp_stacks_tree *j, struct rp_stacks_row *row)
 /* The thread, step or rank of a node's stack; NULL if stacks are not split. */
 static const struct rp_stacks_frame *part_of(const struct rp_stacks_tree *j, uint32_t node)
 {
-    const struct rp_stacks_frame *f;
-
     while (j->nodes.at[node].parent != RP_NONE)
         node = j->nodes.at[node].parent;
-    f = &j->frames.at[j->nodes.at[node].frame];
+    const struct rp_stacks_frame *f = &j->frames.at[j->nodes.at[node].frame];
     return f->kind == RP_STACKS_PART ? f : NULL;
 }
 
@@ -281,7 +276,6 @@ static enum rp_code row_of(struct rp_stacks_tree *j, uint32_t node, uint32_t *ou
                                 .kind = f->kind == RP_STACKS_PART ? part_word : kind_words[f->kind],
                                 .line = RP_ABSENT_I64};
     const struct rp_stacks_frame *part = part_of(j, node);
-    const char *key;
 
     row.part = part ? part->name : NULL;
     if (f->line && strcmp(j->by, "function") != 0)
@@ -292,7 +286,7 @@ static enum rp_code row_of(struct rp_stacks_tree *j, uint32_t node, uint32_t *ou
         *out = (uint32_t)j->rows.n;
         return rp_vec_push(&j->rows, row, j->err);
     }
-    key = row_key(j, node);
+    const char *key = row_key(j, node);
     RP_TRY(rp_strtab_intern(&j->rows_of, key, strlen(key), out, j->err));
     *out -= 1; /* string 0 is "" */
     if (*out < j->rows.n)
@@ -346,11 +340,9 @@ static void link_children(const struct rp_stacks_tree *j, struct walk *w, bool a
 /* Enters a node: its row gets the total, unless the row is above already. */
 static void enter_node(struct rp_stacks_tree *j, struct walk *w, bool as_base, uint32_t n)
 {
-    struct rp_stacks_row *row;
-
     if (w->row[n] == RP_NONE)
         return;
-    row = &j->rows.at[w->row[n]];
+    struct rp_stacks_row *row = &j->rows.at[w->row[n]];
     if (w->above[w->row[n]]++ == 0)
         rp_ns_add(as_base ? &row->base_total : &row->total_ns, w->total[n]);
     rp_ns_add(as_base ? &row->base_self : &row->self_ns, self_of(j, n, as_base));
@@ -584,24 +576,18 @@ enum rp_code rp_stacks_join(const struct rp_stacks_part *const *parts, size_t n,
                             const struct rp_stacks_want *want, struct rp_arena *arena,
                             struct rp_stacks_root *out, struct rp_err *err)
 {
-    struct rp_stacks_tree j;
-    enum rp_code code;
+    RP_SCOPED(rp_stacks_tree_release) struct rp_stacks_tree j = {0};
 
     RP_TRY(check_sort(want->sort, want->by, err));
-    code = rp_stacks_tree_init(&j, want->by, arena, err);
+    RP_TRY(rp_stacks_tree_init(&j, want->by, arena, err));
     j.split_ranks = want->split_ranks;
-    for (size_t i = 0; code == RP_OK && i < n; i++)
-        code = rp_stacks_tree_add(&j, parts[i], false, want->ranks ? want->ranks[i] : NULL);
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(rp_stacks_tree_add(&j, parts[i], false, want->ranks ? want->ranks[i] : NULL));
     *out = (struct rp_stacks_root){
         .by = rp_arena_text(arena, want->by), .measure = j.measure, .ranks = (int64_t)n};
-    if (code == RP_OK)
-        code = rp_stacks_tree_fill(&j);
-    if (code == RP_OK)
-        code = fill_root(&j, want->sort, want->limit, j.unit, out);
-    if (code == RP_OK)
-        add_notes(&j, want, out);
-    if (code == RP_OK)
-        code = rp_stacks_tree_draw(&j, want->html, want->by);
-    rp_stacks_tree_release(&j);
-    return code == RP_OK ? rp_arena_check(arena, "adding up stacks", err) : code;
+    RP_TRY(rp_stacks_tree_fill(&j));
+    RP_TRY(fill_root(&j, want->sort, want->limit, j.unit, out));
+    add_notes(&j, want, out);
+    RP_TRY(rp_stacks_tree_draw(&j, want->html, want->by));
+    return rp_arena_check(arena, "adding up stacks", err);
 }

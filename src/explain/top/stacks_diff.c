@@ -215,21 +215,17 @@ enum rp_code rp_stacks_diff(const struct rp_stacks_part *const *base, size_t nba
                             const struct rp_stacks_want *want, struct rp_arena *arena,
                             struct rp_stacks_diff_root *out, struct rp_err *err)
 {
-    struct rp_stacks_tree j;
-    enum rp_code code = rp_stacks_tree_init(&j, want->by, arena, err);
+    RP_SCOPED(rp_stacks_tree_release) struct rp_stacks_tree j = {0};
 
-    for (size_t i = 0; code == RP_OK && i < nbase; i++)
-        code = rp_stacks_tree_add(&j, base[i], true, NULL);
-    for (size_t i = 0; code == RP_OK && i < nfresh; i++)
-        code = rp_stacks_tree_add(&j, fresh[i], false, NULL);
+    RP_TRY(rp_stacks_tree_init(&j, want->by, arena, err));
+    for (size_t i = 0; i < nbase; i++)
+        RP_TRY(rp_stacks_tree_add(&j, base[i], true, NULL));
+    for (size_t i = 0; i < nfresh; i++)
+        RP_TRY(rp_stacks_tree_add(&j, fresh[i], false, NULL));
     *out = (struct rp_stacks_diff_root){
         .inputs = "stacks", .by = rp_arena_text(arena, want->by), .measure = j.measure};
-    if (code == RP_OK)
-        code = rp_stacks_tree_fill(&j);
-    if (code == RP_OK)
-        code = fill_changes(&j, want->limit, out);
-    if (code == RP_OK)
-        code = rp_stacks_tree_draw(&j, want->html, want->by);
-    rp_stacks_tree_release(&j);
-    return code == RP_OK ? rp_arena_check(arena, "comparing stacks", err) : code;
+    RP_TRY(rp_stacks_tree_fill(&j));
+    RP_TRY(fill_changes(&j, want->limit, out));
+    RP_TRY(rp_stacks_tree_draw(&j, want->html, want->by));
+    return rp_arena_check(arena, "comparing stacks", err);
 }

@@ -292,10 +292,10 @@ static uint32_t launching_path(const struct device_time *d, const struct rp_work
 /* Adds the time of each item to the stack in which it was launched. */
 static enum rp_code weigh_by_work(struct device_time *d, struct rp_err *err)
 {
-    struct rp_attribution owners = {0};
-    enum rp_code code = rp_attribution_init(&owners, &d->work, err);
+    RP_SCOPED(rp_attribution_release) struct rp_attribution owners = {0};
 
-    for (size_t i = 0; i < d->work.items.n && code == RP_OK; i++) {
+    RP_TRY(rp_attribution_init(&owners, &d->work, err));
+    for (size_t i = 0; i < d->work.items.n; i++) {
         const struct rp_work_item *item = &d->work.items.at[i];
         rp_event launch = item->launch;
         struct rp_stacks_weighed w = {launching_path(d, item, &owners.owners.at[i]),
@@ -303,10 +303,9 @@ static enum rp_code weigh_by_work(struct device_time *d, struct rp_err *err)
                                       launch == RP_NONE ? item->begin_ns : d->t->ev.ts_ns[launch],
                                       rp_ns_between(item->begin_ns, item->end_ns), 1};
 
-        code = rp_stacks_add(d->to, &w, err);
+        RP_TRY(rp_stacks_add(d->to, &w, err));
     }
-    rp_attribution_release(&owners);
-    return code;
+    return RP_OK;
 }
 
 /* Like weigh_spans_in, for samples. */
@@ -405,15 +404,14 @@ enum rp_stacks_split rp_stacks_split_of(const char *word)
 static enum rp_code stacks_of_spans(struct rp_stacks_adder *to, const struct rp_scope *scope,
                                     struct rp_err *err)
 {
-    struct span_tree s = {.to = to, .err = err};
-    enum rp_code code = make_span_tree(&s);
+    RP_SCOPED(span_tree_release) struct span_tree s = {.to = to, .err = err};
 
-    if (code == RP_OK && is_of_device(to))
-        code = weigh_by_device(to, scope, &s, err);
-    for (rp_track k = 0; k < to->t->ntracks && code == RP_OK && !is_of_device(to); k++)
-        code = take_spans(&s, k, scope);
-    span_tree_release(&s);
-    return code;
+    RP_TRY(make_span_tree(&s));
+    if (is_of_device(to))
+        RP_TRY(weigh_by_device(to, scope, &s, err));
+    for (rp_track k = 0; k < to->t->ntracks && !is_of_device(to); k++)
+        RP_TRY(take_spans(&s, k, scope));
+    return RP_OK;
 }
 
 static bool has_untimed(const struct rp_call_samples *s)
@@ -445,13 +443,11 @@ enum rp_code rp_stacks_make(const struct rp_trace *trace, const struct rp_scope 
 {
     bool exact = how->width == RP_STACKS_GPU && trace->totals.count[RP_KIND_PYTHON];
     bool sampled = trace->samples.n && !exact;
-    struct rp_stacks_adder to;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_stacks_adder_release) struct rp_stacks_adder to = {0};
 
     if (trace->samples.n)
         RP_TRY(rp_trace_require(trace, RP_NEED_SAMPLES, err));
     rp_stacks_adder_init(&to, trace, how, arena, out);
-    code = sampled ? stacks_of_samples(&to, scope, err) : stacks_of_spans(&to, scope, err);
-    rp_stacks_adder_release(&to);
-    return code == RP_OK ? rp_arena_check(arena, "making stacks", err) : code;
+    RP_TRY(sampled ? stacks_of_samples(&to, scope, err) : stacks_of_spans(&to, scope, err));
+    return rp_arena_check(arena, "making stacks", err);
 }

@@ -414,25 +414,24 @@ static enum rp_code join_skipped(const struct rp_top_part *const *parts, size_t 
                                  struct rp_arena *arena, struct rp_top_root *out,
                                  struct rp_err *err)
 {
-    struct rp_strtab seen = {0};
-    enum rp_code code = rp_strtab_init(&seen, err);
+    RP_SCOPED(rp_strtab_release) struct rp_strtab seen = {0};
     size_t p, i, most = 0;
 
+    RP_TRY(rp_strtab_init(&seen, err));
     for (p = 0; p < nparts; p++)
         most += parts[p]->skipped.n;
     out->skipped = RP_ARENA_NEW(arena, const char *, most + 1);
-    for (p = 0; p < nparts && out->skipped && code == RP_OK; p++)
-        for (i = 0; i < parts[p]->skipped.n && code == RP_OK; i++) {
+    for (p = 0; p < nparts && out->skipped; p++)
+        for (i = 0; i < parts[p]->skipped.n; i++) {
             const char *name = parts[p]->skipped.at[i].name;
             size_t before = seen.n;
             uint32_t id;
 
-            code = rp_strtab_intern(&seen, name, strlen(name), &id, err);
+            RP_TRY(rp_strtab_intern(&seen, name, strlen(name), &id, err));
             if (seen.n > before)
                 out->skipped[out->nskipped++] = name;
         }
-    rp_strtab_release(&seen);
-    return code;
+    return RP_OK;
 }
 
 enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, const char *by,
@@ -440,7 +439,6 @@ enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, 
                          struct rp_top_root *out, struct rp_err *err)
 {
     struct top_join j = {.arena = arena};
-    enum rp_code code;
 
     if (nparts)
         j.recorder = parts[0]->recorder;
@@ -452,7 +450,7 @@ enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, 
         if (parts[p]->on_host)
             out->measure = "host time";
     }
-    code = rp_strtab_init(&j.names, err);
+    enum rp_code code = rp_strtab_init(&j.names, err);
     if (code == RP_OK)
         code = rp_strtab_init(&j.single, err);
     if (code == RP_OK)
@@ -525,16 +523,12 @@ static enum rp_code counters_rank(const struct rp_loaded *loaded, const struct r
 {
     const char *path = rp_settings_text(settings, "counter-table");
     struct rp_top_part *out = part->data;
-    struct rp_counter_table table = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_counter_table_release) struct rp_counter_table table = {0};
 
     if (path)
-        code = rp_counter_table_read(&table, path, &part->arena, err);
-    if (code == RP_OK)
-        code = rp_counters_make(loaded->trace, scope, path ? &table : NULL, &part->arena,
-                                &out->counters, err);
-    rp_counter_table_release(&table);
-    return code;
+        RP_TRY(rp_counter_table_read(&table, path, &part->arena, err));
+    return rp_counters_make(loaded->trace, scope, path ? &table : NULL, &part->arena,
+                            &out->counters, err);
 }
 
 /* What the rows are. Kernels are the default; without device work operators of the host, or if
@@ -596,10 +590,9 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
         return rp_focus_make(loaded->trace, &steps, focus, &part->arena, &out->focus, err);
     if (rp_settings_flag(settings, "tree")) {
         struct rp_xla_names names;
-        enum rp_code code;
 
         RP_TRY(tree_of(settings, &of, err));
-        code = rp_xla_names_init(&names, loaded, err);
+        enum rp_code code = rp_xla_names_init(&names, loaded, err);
         if (code == RP_OK)
             code = rp_tree_make(loaded->trace, &steps, of, &names, &part->arena, &out->tree, err);
         rp_xla_names_release(&names);

@@ -112,12 +112,11 @@ static bool is_node(const struct planting *p, enum rp_span_kind kind, uint32_t p
 static enum rp_code note_shape(struct planting *p, rp_event op, uint32_t node, struct rp_err *err)
 {
     rp_str dims;
-    uint64_t key;
     uint32_t seen;
 
     if (!rp_arg_key_text(&p->dims, op, &dims) || !dims)
         return RP_OK;
-    key = rp_hash_join(rp_hash_u64(p->t->ev.name[op]), dims);
+    uint64_t key = rp_hash_join(rp_hash_u64(p->t->ev.name[op]), dims);
     RP_TRY(rp_map_intern(&p->shapes, rp_hash_join(key, node), (uint32_t)p->shapes.n, &seen, err));
     if (seen == (uint32_t)p->shapes.n - 1)
         p->out->nodes.at[node].shapes += key;
@@ -247,13 +246,12 @@ static enum rp_code place_item(struct planting *p, const struct rp_work *w, size
 
 static enum rp_code place_items(struct planting *p, const struct rp_work *w, struct rp_err *err)
 {
-    struct rp_attribution a = {0};
-    enum rp_code code = rp_attribution_init(&a, w, err);
+    RP_SCOPED(rp_attribution_release) struct rp_attribution a = {0};
 
-    for (size_t i = 0; i < w->items.n && code == RP_OK; i++)
-        code = place_item(p, w, i, &a.owners.at[i], err);
-    rp_attribution_release(&a);
-    return code;
+    RP_TRY(rp_attribution_init(&a, w, err));
+    for (size_t i = 0; i < w->items.n; i++)
+        RP_TRY(place_item(p, w, i, &a.owners.at[i], err));
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ host time */
@@ -317,7 +315,6 @@ static enum rp_code tree_fill(struct planting *p, struct rp_err *err)
 {
     struct rp_tree_node all = {.kind = RP_SPAN_ALL, .name = "all"};
     struct rp_work w;
-    enum rp_code code;
 
     RP_TRY(rp_strtab_init(&p->names, err));
     RP_TRY(rp_arg_key_init_dims(&p->dims, p->t, err));
@@ -330,7 +327,7 @@ static enum rp_code tree_fill(struct planting *p, struct rp_err *err)
     RP_TRY(rp_vec_push(&p->depth, 0, err));
     RP_TRY(rp_vec_push(&p->name_of, 0, err));
     p->modules = has_modules(p->t);
-    code = rp_work_init(&w, p->t, p->scope, err);
+    enum rp_code code = rp_work_init(&w, p->t, p->scope, err);
     if (code == RP_OK)
         code = w.items.n ? place_items(p, &w, err) : place_spans(p, err);
     rp_work_release(&w);
@@ -344,11 +341,7 @@ enum rp_code rp_tree_make(const struct rp_trace *trace, const struct rp_scope *s
 {
     struct planting p = {
         .t = trace, .scope = scope, .of = of, .xla = names, .arena = arena, .out = out};
-    enum rp_code code;
-
-    rp_map_init(&p.nodes);
-    rp_map_init(&p.shapes);
-    code = tree_fill(&p, err);
+    enum rp_code code = tree_fill(&p, err);
     rp_strtab_release(&p.names);
     rp_map_release(&p.nodes);
     rp_map_release(&p.shapes);

@@ -143,17 +143,15 @@ static enum rp_code branch_of(struct felling *f, const struct rp_tree_node *n, u
 
 static enum rp_code add_part(struct felling *f, const struct rp_tree_part *part, struct rp_err *err)
 {
-    RP_VEC(uint32_t) to = {0};
-    enum rp_code code = rp_vec_reserve(&to, part->nodes.n + 1, err);
+    RP_VEC_LOCAL(uint32_t, to);
 
-    for (size_t i = 0; i < part->nodes.n && code == RP_OK; i++) {
+    RP_TRY(rp_vec_reserve(&to, part->nodes.n + 1, err));
+    for (size_t i = 0; i < part->nodes.n; i++) {
         const struct rp_tree_node *n = &part->nodes.at[i];
         uint32_t at = 0;
 
         if (i > 0 || !f->tree.n)
-            code = branch_of(f, n, i ? to.at[n->parent] : 0, &at, err);
-        if (code != RP_OK)
-            break;
+            RP_TRY(branch_of(f, n, i ? to.at[n->parent] : 0, &at, err));
         to.at[i] = at;
         rp_ns_add(&f->tree.at[at].total_ns, n->total_ns);
         rp_ns_add(&f->tree.at[at].self_ns, n->self_ns);
@@ -162,8 +160,7 @@ static enum rp_code add_part(struct felling *f, const struct rp_tree_part *part,
         if (!f->tree.at[at].shapes)
             f->tree.at[at].shapes = n->shapes;
     }
-    rp_vec_release(&to);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ children */
@@ -336,14 +333,13 @@ static bool is_alike(const struct felling *f, uint32_t x, uint32_t y)
 static enum rp_code fold_alike(struct felling *f, size_t from, size_t end, struct rp_err *err)
 {
     uint32_t *list = f->list.at, into = RP_NONE;
-    int64_t middle;
 
     f->totals.n = 0;
     for (size_t i = from; i < end; i++)
         if (is_open(f, list[i]) && is_alike(f, list[from], list[i]))
             RP_TRY(rp_vec_push(&f->totals, f->tree.at[list[i]].total_ns, err));
     rp_ns_sort(f->totals.at, f->totals.n);
-    middle = rp_ns_median(f->totals.at, f->totals.n);
+    int64_t middle = rp_ns_median(f->totals.at, f->totals.n);
     for (size_t i = from; i < end; i++) {
         double off = (double)f->tree.at[list[i]].total_ns - (double)middle;
 
@@ -412,10 +408,10 @@ static const char *folded_name(struct felling *f, const struct branch *b)
 static void join_wrappers(struct felling *f, uint32_t at)
 {
     struct branch *t = f->tree.at, *b = &t[at];
-    uint32_t c;
 
     b->name = folded_name(f, b);
-    for (c = b->child; c != RP_NONE && t[c].next == RP_NONE && b->self_ns == 0; c = b->child) {
+    for (uint32_t c = b->child; c != RP_NONE && t[c].next == RP_NONE && b->self_ns == 0;
+         c = b->child) {
         struct branch *child = &t[c];
 
         b->child = child->child;
@@ -517,7 +513,6 @@ static void add_rows_below(struct pruning *p, uint32_t at, int64_t parent, int64
         return;
     for (uint32_t c = t[at].child; c != RP_NONE; c = t[c].next) {
         const struct branch *b = &t[c];
-        int64_t id;
 
         if (b->total_ns < p->least_ns || b->total_ns <= 0) {
             left++;
@@ -526,15 +521,16 @@ static void add_rows_below(struct pruning *p, uint32_t at, int64_t parent, int64
             continue;
         }
         any = true;
-        id = add_row(p, (struct rp_tree_row){.parent = parent,
-                                             .depth = depth,
-                                             .name = b->name,
-                                             .kind = rp_span_kind_names[b->kind],
-                                             .members = b->members > 1 ? b->members : RP_ABSENT_I64,
-                                             .calls = b->calls,
-                                             .total_ns = b->total_ns,
-                                             .self_ns = b->self_ns,
-                                             .backward_ns = b->backward_ns});
+        int64_t id =
+            add_row(p, (struct rp_tree_row){.parent = parent,
+                                            .depth = depth,
+                                            .name = b->name,
+                                            .kind = rp_span_kind_names[b->kind],
+                                            .members = b->members > 1 ? b->members : RP_ABSENT_I64,
+                                            .calls = b->calls,
+                                            .total_ns = b->total_ns,
+                                            .self_ns = b->self_ns,
+                                            .backward_ns = b->backward_ns});
         add_rows_below(p, c, id, depth + 1);
     }
     if (any && left_ns > 0)
@@ -656,7 +652,6 @@ enum rp_code rp_tree_join(const struct rp_tree_part *const *parts, size_t n,
     enum rp_code code = rp_strtab_init(&f.names, err);
 
     *out = (struct rp_tree_root){.of = "nothing", .measure = "device time", .ranks = (int64_t)n};
-    rp_map_init(&f.known);
     if (code == RP_OK)
         code = rp_strtab_init(&f.rolls, err);
     for (size_t i = 0; i < n && code == RP_OK; i++) {

@@ -72,11 +72,10 @@ static uint32_t tightest_participant(const struct descent *d, uint32_t rendezvou
 
     for (i = f->first[rendezvous]; i < f->first[rendezvous + 1]; i++) {
         const struct rp_clock_participant *v = &f->participants[i];
-        int64_t at;
 
         if (!f->known[v->rank] || d->x[v->rank] == FAR || (d->turned && !v->binds))
             continue;
-        at = rp_ns_sum(source_ns(d, v), d->x[v->rank]);
+        int64_t at = rp_ns_sum(source_ns(d, v), d->x[v->rank]);
         if (at < least) {
             least = at;
             best = i;
@@ -123,12 +122,11 @@ static bool run_pass(struct descent *d)
 {
     const struct rp_clock_facts *f = d->f;
     bool changed = false;
-    uint32_t i;
 
-    for (i = 0; i < f->nrendezvous; i++)
+    for (uint32_t i = 0; i < f->nrendezvous; i++)
         if (!f->dropped[i])
             changed |= lower_rendezvous(d, i);
-    for (i = 0; i < f->nmessages; i++)
+    for (uint32_t i = 0; i < f->nmessages; i++)
         if (!f->dropped[f->nrendezvous + i])
             changed |= lower_message(d, i);
     return changed;
@@ -152,11 +150,8 @@ static uint32_t on_cycle(struct descent *d)
 /* Repeats passes until nothing changes. Returns a clock on a cycle if that never happens. */
 static uint32_t run_passes(struct descent *d)
 {
-    size_t passes;
-    uint32_t cycle;
-
-    for (passes = 0; run_pass(d); passes++) {
-        cycle = on_cycle(d);
+    for (size_t passes = 0; run_pass(d); passes++) {
+        uint32_t cycle = on_cycle(d);
         if (cycle != RP_CLOCK_NONE || passes > d->f->nclocks)
             return cycle;
     }
@@ -213,9 +208,7 @@ static struct rp_clock_conflict conflict_of(const struct descent *d, uint32_t cl
 
 static void start_descent(struct descent *d, int64_t value_ns)
 {
-    uint32_t c;
-
-    for (c = 0; c < d->f->nclocks; c++) {
+    for (uint32_t c = 0; c < d->f->nclocks; c++) {
         d->x[c] = value_ns;
         d->cause[c].from = RP_CLOCK_NONE;
     }
@@ -225,15 +218,12 @@ static void start_descent(struct descent *d, int64_t value_ns)
 static void drop_conflicts(struct descent *d, struct rp_clocks *out)
 {
     for (;;) {
-        struct rp_clock_conflict x;
-        uint32_t cycle;
-
         start_descent(d, 0);
-        cycle = run_passes(d);
+        uint32_t cycle = run_passes(d);
         out->consistent = cycle == RP_CLOCK_NONE;
         if (out->consistent || out->nconflicts == CONFLICTS_MAX)
             return;
-        x = conflict_of(d, cycle);
+        struct rp_clock_conflict x = conflict_of(d, cycle);
         d->f->dropped[x.rendezvous == RP_CLOCK_NONE ? d->f->nrendezvous + x.message
                                                     : x.rendezvous] = true;
         out->conflicts[out->nconflicts++] = x;
@@ -256,8 +246,6 @@ enum rp_code rp_clock_fit(const struct rp_clock_facts *f, struct rp_arena *arena
                           int64_t *adjust_ns, struct rp_clocks *out, struct rp_err *err)
 {
     struct descent d;
-    int64_t first;
-    uint32_t c;
 
     RP_TRY(init_descent(&d, f, arena, err));
     out->conflicts = RP_ARENA_NEW(arena, struct rp_clock_conflict, CONFLICTS_MAX);
@@ -271,13 +259,13 @@ enum rp_code rp_clock_fit(const struct rp_clock_facts *f, struct rp_arena *arena
     d.turned = true;
     start_descent(&d, 0);
     run_passes(&d);
-    for (c = 0; c < f->nclocks; c++) {
+    for (uint32_t c = 0; c < f->nclocks; c++) {
         int64_t sum = rp_ns_between(d.x[c], adjust_ns[c]); /* twice the middle */
 
         adjust_ns[c] = sum >= 0 ? sum / 2 : -((1 - sum) / 2);
     }
-    first = adjust_ns[0];
-    for (c = 0; c < f->nclocks; c++)
+    int64_t first = adjust_ns[0];
+    for (uint32_t c = 0; c < f->nclocks; c++)
         adjust_ns[c] = rp_ns_between(first, adjust_ns[c]);
     return RP_OK;
 }
@@ -286,7 +274,6 @@ enum rp_code rp_clock_bounds(const struct rp_clock_facts *f, struct rp_arena *ar
                              int64_t *low_ns, int64_t *high_ns, struct rp_err *err)
 {
     struct descent d;
-    uint32_t c;
 
     RP_TRY(init_descent(&d, f, arena, err));
     start_descent(&d, FAR);
@@ -297,7 +284,7 @@ enum rp_code rp_clock_bounds(const struct rp_clock_facts *f, struct rp_arena *ar
     start_descent(&d, FAR);
     d.x[0] = 0;
     run_passes(&d);
-    for (c = 0; c < f->nclocks; c++)
+    for (uint32_t c = 0; c < f->nclocks; c++)
         low_ns[c] = d.x[c] == FAR ? INT64_MIN : rp_ns_between(d.x[c], 0);
     return RP_OK;
 }

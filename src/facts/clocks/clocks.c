@@ -111,9 +111,8 @@ static int64_t weighted_median(struct point *p, size_t n)
 static uint64_t weight_of(const struct clock_ctx *f, uint32_t rendezvous)
 {
     int64_t least = INT64_MAX, dur;
-    uint32_t i;
 
-    for (i = f->first[rendezvous]; i < f->first[rendezvous + 1]; i++) {
+    for (uint32_t i = f->first[rendezvous]; i < f->first[rendezvous + 1]; i++) {
         dur = rp_ns_between(f->participants[i].begin_ns, f->participants[i].end_ns);
         least = dur < least ? dur : least;
     }
@@ -122,9 +121,7 @@ static uint64_t weight_of(const struct clock_ctx *f, uint32_t rendezvous)
 
 static void weigh_rendezvous(struct clock_ctx *f)
 {
-    uint32_t m;
-
-    for (m = 0; m < f->nrendezvous; m++)
+    for (uint32_t m = 0; m < f->nrendezvous; m++)
         f->weight[m] = weight_of(f, m);
 }
 
@@ -139,9 +136,7 @@ static int64_t on_line(const struct line *l, int64_t ns)
 
 static void tell_rendezvous(struct clock_ctx *f, uint32_t clock)
 {
-    uint32_t i;
-
-    for (i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
+    for (uint32_t i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
         const struct rp_clock_participant *v = &f->participants[f->by_clock[i]];
 
         if (!f->rendezvous_known[v->rendezvous])
@@ -154,9 +149,8 @@ static void tell_rendezvous(struct clock_ctx *f, uint32_t clock)
 static size_t points_of(struct clock_ctx *f, uint32_t clock)
 {
     size_t n = 0;
-    uint32_t i;
 
-    for (i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
+    for (uint32_t i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
         const struct rp_clock_participant *v = &f->participants[f->by_clock[i]];
 
         if (f->rendezvous_known[v->rendezvous])
@@ -171,9 +165,8 @@ static size_t points_of(struct clock_ctx *f, uint32_t clock)
 static bool seed_by_rendezvous(struct clock_ctx *f)
 {
     bool any = false;
-    uint32_t c;
 
-    for (c = 0; c < f->nclocks; c++) {
+    for (uint32_t c = 0; c < f->nclocks; c++) {
         size_t n = f->lines[c].known ? 0 : points_of(f, c);
 
         if (!n)
@@ -189,22 +182,18 @@ static bool seed_by_rendezvous(struct clock_ctx *f)
    known. */
 static bool seed_by_messages(struct clock_ctx *f)
 {
-    uint32_t c;
-
-    for (c = 0; c < f->nclocks; c++) {
+    for (uint32_t c = 0; c < f->nclocks; c++) {
         int64_t to = INT64_MAX, from = INT64_MAX;
         struct line *l = &f->lines[c];
-        size_t i;
 
-        for (i = 0; !l->known && i < f->in->nmessages; i++) {
+        for (size_t i = 0; !l->known && i < f->in->nmessages; i++) {
             const struct rp_clock_message *m = &f->messages[i];
-            int64_t d;
 
             if (m->to == c && f->lines[m->from].known) {
-                d = rp_ns_between(on_line(&f->lines[m->from], m->sent_ns), m->received_ns);
+                int64_t d = rp_ns_between(on_line(&f->lines[m->from], m->sent_ns), m->received_ns);
                 to = d < to ? d : to;
             } else if (m->from == c && f->lines[m->to].known) {
-                d = rp_ns_between(m->sent_ns, on_line(&f->lines[m->to], m->received_ns));
+                int64_t d = rp_ns_between(m->sent_ns, on_line(&f->lines[m->to], m->received_ns));
                 from = d < from ? d : from;
             }
         }
@@ -228,12 +217,10 @@ static bool seed_by_messages(struct clock_ctx *f)
 
 static void time_rendezvous(struct clock_ctx *f)
 {
-    uint32_t m, i;
-
-    for (m = 0; m < f->nrendezvous; m++) {
+    for (uint32_t m = 0; m < f->nrendezvous; m++) {
         size_t n = 0;
 
-        for (i = f->first[m]; i < f->first[m + 1]; i++)
+        for (uint32_t i = f->first[m]; i < f->first[m + 1]; i++)
             if (f->lines[f->participants[i].rank].known)
                 f->values[n++] =
                     on_line(&f->lines[f->participants[i].rank], f->participants[i].end_ns);
@@ -245,9 +232,7 @@ static void time_rendezvous(struct clock_ctx *f)
 
 static int64_t median_coordinate(struct clock_ctx *f, const struct point *p, size_t n, bool of_x)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         f->values[i] = of_x ? p[i].x_ns : p[i].y_ns;
     return median(f->values, n);
 }
@@ -258,9 +243,8 @@ static int64_t median_coordinate(struct clock_ctx *f, const struct point *p, siz
 static double spread_of(struct clock_ctx *f, const struct point *p, size_t n)
 {
     int64_t mid = median_coordinate(f, p, n, false), two_thirds, nine_tenths;
-    size_t i;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         int64_t d = rp_ns_between(mid, p[i].y_ns);
 
         f->values[i] = d < 0 ? rp_ns_between(d, 0) : d;
@@ -273,9 +257,7 @@ static double spread_of(struct clock_ctx *f, const struct point *p, size_t n)
 
 static void take_slope(struct point *p, size_t n, double drift, int64_t at_ns)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         p[i].y_ns = rp_ns_between((int64_t)llround(drift * (double)rp_ns_between(at_ns, p[i].x_ns)),
                                   p[i].y_ns);
 }
@@ -288,21 +270,21 @@ static double take_drift(struct clock_ctx *f, struct point *p, size_t n, int64_t
                          double *within)
 {
     size_t third = n / LEAST;
-    double dx, dy, drift, doubt, spread;
 
     *within = -1;
     if (third < LEAST)
         return 0;
-    dx = (double)rp_ns_between(median_coordinate(f, p, third, true),
-                               median_coordinate(f, p + (n - third), third, true));
-    dy = (double)rp_ns_between(median_coordinate(f, p, third, false),
-                               median_coordinate(f, p + (n - third), third, false));
+    double dx = (double)rp_ns_between(median_coordinate(f, p, third, true),
+                                      median_coordinate(f, p + (n - third), third, true));
+    double dy = (double)rp_ns_between(median_coordinate(f, p, third, false),
+                                      median_coordinate(f, p + (n - third), third, false));
     if (dx <= 0 || fabs(dy) > dx * 2 * RP_CLOCK_DRIFT_PPM / 1e6) /* both may drift */
         return 0;
-    drift = dy / dx;
+    double drift = dy / dx;
     take_slope(p, n, drift, at_ns);
-    spread = spread_of(f, p, n);
-    doubt = (spread + 1) * sqrt(M_PI / (double)third); /* error of the difference of two medians */
+    double spread = spread_of(f, p, n);
+    double doubt =
+        (spread + 1) * sqrt(M_PI / (double)third); /* error of the difference of two medians */
     *within = (SIGMAS * doubt + spread) / dx;
     if (fabs(dy) > 2 * SIGMAS * doubt)
         return drift;
@@ -317,9 +299,8 @@ static double take_drift(struct clock_ctx *f, struct point *p, size_t n, int64_t
 static double widening_factor(const struct clock_ctx *f, uint32_t clock)
 {
     double participants = f->clock_first[clock + 1] - f->clock_first[clock], all = 0;
-    uint32_t i;
 
-    for (i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
+    for (uint32_t i = f->clock_first[clock]; i < f->clock_first[clock + 1]; i++) {
         uint32_t m = f->participants[f->by_clock[i]].rendezvous;
 
         all += f->first[m + 1] - f->first[m];
@@ -347,9 +328,8 @@ static void fit_line(struct clock_ctx *f, uint32_t clock)
 static void refer_to_first(struct clock_ctx *f)
 {
     struct line first = f->lines[0];
-    uint32_t c;
 
-    for (c = 0; c < f->nclocks; c++) {
+    for (uint32_t c = 0; c < f->nclocks; c++) {
         struct line *l = &f->lines[c];
         int64_t at = rp_ns_sum(l->at_ns, rp_ns_between(first.offset_ns, l->offset_ns));
         double gone = first.drift != 0 ? first.drift * (double)rp_ns_between(first.at_ns, at) : 0;
@@ -362,10 +342,8 @@ static void refer_to_first(struct clock_ctx *f)
 
 static void sweep_clocks(struct clock_ctx *f)
 {
-    uint32_t c;
-
     time_rendezvous(f);
-    for (c = 0; c < f->nclocks; c++)
+    for (uint32_t c = 0; c < f->nclocks; c++)
         fit_line(f, c);
     refer_to_first(f);
 }
@@ -401,12 +379,11 @@ static enum rp_code allocate_tables(struct clock_ctx *f, struct rp_err *err)
 static enum rp_code number_clocks(struct clock_ctx *f, struct rp_clocks *out, struct rp_err *err)
 {
     uint32_t *number = RP_ARENA_NEW(f->arena, uint32_t, f->in->nranks + 1);
-    size_t r;
 
     if (!number)
         return rp_err_nomem(err, "aligning clocks");
     memset(number, 0xff, f->in->nranks * sizeof *number);
-    for (r = 0; r < f->in->nranks; r++) {
+    for (size_t r = 0; r < f->in->nranks; r++) {
         uint32_t given = f->in->clock_of ? f->in->clock_of[r] : (uint32_t)r;
 
         if (number[given] == RP_CLOCK_NONE)
@@ -419,9 +396,8 @@ static enum rp_code number_clocks(struct clock_ctx *f, struct rp_clocks *out, st
 static void copy_facts(struct clock_ctx *f, struct rp_clocks *out)
 {
     const struct rp_clock_input *in = f->in;
-    size_t i;
 
-    for (i = 0; i < in->nparticipants; i++) {
+    for (size_t i = 0; i < in->nparticipants; i++) {
         struct rp_clock_participant v = in->participants[i];
         int64_t add = in->start_ns ? in->start_ns[v.rank] : 0;
 
@@ -432,15 +408,15 @@ static void copy_facts(struct clock_ctx *f, struct rp_clocks *out)
         f->first[v.rendezvous + 1]++;
         f->clock_first[v.rank + 1]++;
     }
-    for (i = 0; i < f->nrendezvous; i++)
+    for (size_t i = 0; i < f->nrendezvous; i++)
         f->first[i + 1] += f->first[i];
-    for (i = 0; i < f->nclocks; i++)
+    for (size_t i = 0; i < f->nclocks; i++)
         f->clock_first[i + 1] += f->clock_first[i];
-    for (i = in->nparticipants; i-- > 0;)
+    for (size_t i = in->nparticipants; i-- > 0;)
         f->by_clock[--f->clock_first[f->participants[i].rank + 1]] = (uint32_t)i;
     memmove(f->clock_first, f->clock_first + 1, f->nclocks * sizeof *f->clock_first);
     f->clock_first[f->nclocks] = (uint32_t)in->nparticipants;
-    for (i = 0; i < in->nmessages; i++) {
+    for (size_t i = 0; i < in->nmessages; i++) {
         struct rp_clock_message m = in->messages[i];
 
         m.sent_ns = rp_ns_sum(m.sent_ns, in->start_ns ? in->start_ns[m.from] : 0);
@@ -467,18 +443,17 @@ RP_ORDER(by_time, struct timed_rendezvous, RP_UP(ns), RP_UP(rendezvous))
 static enum rp_code order_rendezvous(struct clock_ctx *f, uint32_t *order, struct rp_err *err)
 {
     struct timed_rendezvous *all = malloc((f->nrendezvous + 1) * sizeof *all);
-    uint32_t m;
 
     if (!all)
         return rp_err_nomem(err, "aligning clocks");
-    for (m = 0; m < f->nrendezvous; m++) {
+    for (uint32_t m = 0; m < f->nrendezvous; m++) {
         const struct rp_clock_participant *p = &f->participants[f->first[m]];
 
         all[m] = (struct timed_rendezvous){on_line(&f->lines[p->rank], p->end_ns), m};
     }
     if (f->nrendezvous)
         qsort(all, f->nrendezvous, sizeof *all, by_time);
-    for (m = 0; m < f->nrendezvous; m++)
+    for (uint32_t m = 0; m < f->nrendezvous; m++)
         order[m] = all[m].rendezvous;
     free(all);
     return RP_OK;
@@ -486,9 +461,7 @@ static enum rp_code order_rendezvous(struct clock_ctx *f, uint32_t *order, struc
 
 static void forget_lines(struct clock_ctx *f)
 {
-    size_t i;
-
-    for (i = 0; i < f->nclocks; i++)
+    for (size_t i = 0; i < f->nclocks; i++)
         f->lines[i] = (struct line){.known = i == 0, .messages = f->lines[i].messages};
     memset(f->rendezvous_known, 0, f->nrendezvous * sizeof *f->rendezvous_known);
     tell_rendezvous(f, 0);
@@ -506,17 +479,16 @@ static enum rp_code undo_steps(struct clock_ctx *f, struct rp_err *err)
                                      .order = order,
                                      .offset_ns = offset};
     bool any = false;
-    size_t i;
 
     if (!order || !offset)
         return rp_err_nomem(err, "aligning clocks");
-    for (i = 0; i < f->nclocks; i++)
+    for (size_t i = 0; i < f->nclocks; i++)
         offset[i] = f->lines[i].offset_ns;
     RP_TRY(order_rendezvous(f, order, err));
     RP_TRY(rp_clock_steps_find(&series, f->arena, f->steps, err));
-    for (i = 0; i < f->nclocks; i++)
+    for (size_t i = 0; i < f->nclocks; i++)
         any |= f->steps[i].n > 0;
-    for (i = 0; any && i < f->in->nmessages; i++) {
+    for (size_t i = 0; any && i < f->in->nmessages; i++) {
         struct rp_clock_message *m = &f->messages[i];
         const struct rp_clock_steps *from = &f->steps[m->from], *to = &f->steps[m->to];
 
@@ -535,7 +507,6 @@ static enum rp_code gather_constraints(struct clock_ctx *f, struct rp_clock_fact
                                        struct rp_err *err)
 {
     bool *known = RP_ARENA_NEW(f->arena, bool, f->nclocks + 1);
-    size_t i;
 
     *facts = (struct rp_clock_facts){.nclocks = f->nclocks,
                                      .nrendezvous = f->nrendezvous,
@@ -551,15 +522,15 @@ static enum rp_code gather_constraints(struct clock_ctx *f, struct rp_clock_fact
     facts->dropped = RP_ARENA_NEW(f->arena, bool, f->nrendezvous + f->in->nmessages + 1);
     if (!known || !facts->dropped)
         return rp_err_nomem(err, "aligning clocks");
-    for (i = 0; i < f->nclocks; i++)
+    for (size_t i = 0; i < f->nclocks; i++)
         known[i] = f->lines[i].known;
-    for (i = 0; i < f->in->nparticipants; i++) {
+    for (size_t i = 0; i < f->in->nparticipants; i++) {
         struct rp_clock_participant *v = &f->participants[i];
 
         v->begin_ns = on_line(&f->lines[v->rank], v->begin_ns);
         v->end_ns = on_line(&f->lines[v->rank], v->end_ns);
     }
-    for (i = 0; i < f->in->nmessages; i++) {
+    for (size_t i = 0; i < f->in->nmessages; i++) {
         struct rp_clock_message *m = &f->messages[i];
 
         m->sent_ns = on_line(&f->lines[m->from], m->sent_ns);
@@ -587,11 +558,10 @@ static enum rp_code put_steps(const struct clock_ctx *f, size_t rank, struct rp_
                               struct rp_err *err)
 {
     const struct rp_clock_steps *from = &f->steps[to->clock];
-    struct rp_clock_step *steps;
 
     if (!from->n)
         return RP_OK;
-    steps = RP_ARENA_NEW(f->arena, struct rp_clock_step, from->n);
+    struct rp_clock_step *steps = RP_ARENA_NEW(f->arena, struct rp_clock_step, from->n);
     if (!steps)
         return rp_err_nomem(err, "aligning clocks");
     for (to->nsteps = 0; to->nsteps < from->n; to->nsteps++) {
@@ -607,9 +577,7 @@ static enum rp_code put_steps(const struct clock_ctx *f, size_t rank, struct rp_
 static enum rp_code put_clocks(const struct clock_ctx *f, const int64_t *low, const int64_t *high,
                                struct rp_clocks *out, struct rp_err *err)
 {
-    size_t r;
-
-    for (r = 0; r < f->in->nranks; r++) {
+    for (size_t r = 0; r < f->in->nranks; r++) {
         struct rp_clock *to = &out->at[r];
         const struct line *l = &f->lines[to->clock];
         int64_t start = f->in->start_ns ? f->in->start_ns[r] : 0;
@@ -658,19 +626,18 @@ static enum rp_code apply_constraints(struct clock_ctx *f, struct rp_clocks *out
     int64_t *low = RP_ARENA_NEW(f->arena, int64_t, f->nclocks + 1);
     int64_t *high = RP_ARENA_NEW(f->arena, int64_t, f->nclocks + 1);
     struct rp_clock_facts facts;
-    size_t c;
 
     if (!adjust || !low || !high)
         return rp_err_nomem(err, "aligning clocks");
     RP_TRY(gather_constraints(f, &facts, err));
     RP_TRY(rp_clock_fit(&facts, f->arena, adjust, out, err));
-    for (c = 0; c < f->nclocks; c++) {
+    for (size_t c = 0; c < f->nclocks; c++) {
         low[c] = INT64_MIN;
         high[c] = INT64_MAX;
     }
     if (out->consistent)
         RP_TRY(rp_clock_bounds(&facts, f->arena, low, high, err));
-    for (c = 0; c < f->nclocks; c++) {
+    for (size_t c = 0; c < f->nclocks; c++) {
         low[c] = low[c] == INT64_MIN ? low[c] : rp_ns_sum(low[c], f->lines[c].offset_ns);
         high[c] = high[c] == INT64_MAX ? high[c] : rp_ns_sum(high[c], f->lines[c].offset_ns);
         f->lines[c].offset_ns = rp_ns_sum(f->lines[c].offset_ns, adjust[c]);
@@ -732,10 +699,9 @@ int64_t rp_clock_time(const struct rp_clock *clock, int64_t ns)
 int64_t rp_clock_own_time(const struct rp_clock *clock, int64_t ns)
 {
     int64_t own = rp_ns_between(clock->offset_ns, ns), add = 0;
-    size_t i;
 
     own = rp_ns_between(gone_ns(clock, own), own);
-    for (i = 0; i < clock->nsteps; i++) {
+    for (size_t i = 0; i < clock->nsteps; i++) {
         int64_t more = rp_ns_sum(add, clock->steps[i].add_ns);
 
         if (rp_ns_between(more, own) < clock->steps[i].from_ns)

@@ -22,12 +22,10 @@ enum rp_code rp_clocks_share(const struct rp_collectives *const *ranks, size_t n
                              uint32_t *clock_of, bool *shared, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
-    struct rp_map first;
-    uint32_t r;
+    struct rp_map first = {0};
 
     *shared = false;
-    rp_map_init(&first);
-    for (r = 0; r < n && code == RP_OK; r++) {
+    for (uint32_t r = 0; r < n && code == RP_OK; r++) {
         const struct rp_collectives *c = ranks[r];
         uint64_t key = c->boot   ? rp_hash_join(c->boot, 1)
                        : c->host ? rp_hash_join(rp_hash_bytes(c->host, strlen(c->host)), 2)
@@ -89,11 +87,10 @@ enum rp_code rp_clocks_of_rendezvous(const struct rp_collectives *const *ranks, 
     RP_VEC(struct rp_clock_participant) participants = {0};
     uint32_t *with = malloc((n + 1) * sizeof *with), i;
     enum rp_code code = with ? RP_OK : rp_err_nomem(err, "aligning clocks");
-    size_t m;
 
     if (with)
         join_ranks(ranks, n, rendezvous, clock_of, with);
-    for (m = 0; m < rendezvous->n && code == RP_OK; m++) {
+    for (size_t m = 0; m < rendezvous->n && code == RP_OK; m++) {
         const struct rp_rendezvous *x = &rendezvous->at[m];
 
         if (!rp_collective_is_mutual(first_of(ranks, x)) &&
@@ -128,17 +125,15 @@ enum rp_code rp_half_messages_find(const struct rp_trace *t, rp_half_message_vec
                                    struct rp_err *err)
 {
     const uint8_t wanted = RP_EVENT_UNENDED | RP_EVENT_NO_BEGIN;
-    rp_event e;
 
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         uint8_t flags = t->ev.flags[e];
         struct rp_half_message half = {.ns = t->ev.ts_ns[e], .is_begin = flags & RP_EVENT_UNENDED};
-        rp_str id;
 
         if (t->origins[t->ev.origin[e]].kind != RP_KIND_TRANSFER || !(flags & wanted) ||
             !(flags & RP_EVENT_ID_TEXT) || t->ev.link[e] == RP_NONE)
             continue;
-        id = (rp_str)t->links.native_id[t->ev.link[e]];
+        rp_str id = (rp_str)t->links.native_id[t->ev.link[e]];
         half.key = rp_hash_bytes(rp_trace_str(t, id), rp_trace_str_len(t, id));
         RP_TRY(rp_vec_push(out, half, err));
     }
@@ -154,19 +149,18 @@ enum rp_code rp_half_messages_join(rp_half_message_vec *halves, rp_clock_message
                                    struct rp_err *err)
 {
     struct rp_half_message *h = halves->at;
-    size_t i;
 
     if (!halves->n)
         return RP_OK;
     qsort(h, halves->n, sizeof *h, by_rank_side_time);
     h[0].nth = 0;
-    for (i = 1; i < halves->n; i++)
+    for (size_t i = 1; i < halves->n; i++)
         h[i].nth = h[i].key == h[i - 1].key && h[i].rank == h[i - 1].rank &&
                            h[i].is_begin == h[i - 1].is_begin
                        ? h[i - 1].nth + 1
                        : 0;
     qsort(h, halves->n, sizeof *h, by_key_then_nth);
-    for (i = 1; i < halves->n; i++) {
+    for (size_t i = 1; i < halves->n; i++) {
         struct rp_clock_message m = {h[i - 1].rank, h[i].rank, h[i - 1].ns, h[i].ns};
 
         if (h[i].key == h[i - 1].key && h[i].nth == h[i - 1].nth && h[i - 1].is_begin &&

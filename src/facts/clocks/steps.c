@@ -147,7 +147,6 @@ static int64_t time_of(struct step_ctx *x, uint32_t rendezvous)
 {
     const struct rp_clock_series *s = x->s;
     bool all = false;
-    int64_t low, high;
     size_t n;
     uint32_t i;
 
@@ -161,8 +160,8 @@ static int64_t time_of(struct step_ctx *x, uint32_t rendezvous)
         all = !all;
     } while (!n && all);
     rp_ns_sort(x->ends, n);
-    low = x->ends[(n - 1) / 2];
-    high = x->ends[n / 2];
+    int64_t low = x->ends[(n - 1) / 2];
+    int64_t high = x->ends[n / 2];
     return rp_ns_between(low, high) > LEAST_NS &&
                    oddness_at(x, rendezvous, high) < oddness_at(x, rendezvous, low)
                ? high
@@ -217,25 +216,23 @@ static enum rp_code follow(struct track *t, const struct visit *v, int64_t at_ns
 static enum rp_code walk(struct step_ctx *x, struct rp_err *err)
 {
     const struct rp_clock_series *s = x->s;
-    size_t m, k;
 
-    for (m = 0; m < s->nrendezvous; m++) {
+    for (size_t m = 0; m < s->nrendezvous; m++) {
         uint32_t rendezvous = s->order[m];
         double scatter = 0;
-        int64_t at;
 
         list_visits(x, rendezvous);
         if (x->nvisits < 2)
             continue;
         compare_rhythms(x);
-        at = time_of(x, rendezvous);
-        for (k = 0; k < x->nvisits; k++)
+        int64_t at = time_of(x, rendezvous);
+        for (size_t k = 0; k < x->nvisits; k++)
             if (x->tracks[x->visits[k].clock].scatter_ns > scatter)
                 scatter = x->tracks[x->visits[k].clock].scatter_ns;
-        for (k = 0; k < x->nvisits; k++)
+        for (size_t k = 0; k < x->nvisits; k++)
             RP_TRY(follow(&x->tracks[x->visits[k].clock], &x->visits[k], at, scatter, err));
     }
-    for (k = 0; k < s->nclocks; k++)
+    for (size_t k = 0; k < s->nclocks; k++)
         if (x->tracks[k].far >= 2)
             RP_TRY(confirm_step(&x->tracks[k], err));
     return RP_OK;
@@ -244,9 +241,8 @@ static enum rp_code walk(struct step_ctx *x, struct rp_err *err)
 int64_t rp_clock_steps_before(const struct rp_clock_step *at, size_t n, int64_t ns)
 {
     int64_t add = 0;
-    size_t i;
 
-    for (i = 0; i < n && at[i].from_ns <= ns; i++)
+    for (size_t i = 0; i < n && at[i].from_ns <= ns; i++)
         add = rp_ns_sum(add, at[i].add_ns);
     return add;
 }
@@ -256,10 +252,8 @@ static enum rp_code keep_steps(struct step_ctx *x, struct rp_arena *arena,
                                struct rp_clock_steps *out, struct rp_err *err)
 {
     const struct rp_clock_series *s = x->s;
-    uint32_t i;
-    size_t c;
 
-    for (c = 0; c < s->nclocks; c++) {
+    for (size_t c = 0; c < s->nclocks; c++) {
         const struct track *t = &x->tracks[c];
 
         out[c] = (struct rp_clock_steps){0};
@@ -271,7 +265,7 @@ static enum rp_code keep_steps(struct step_ctx *x, struct rp_arena *arena,
         memcpy(out[c].at, t->steps.at, t->steps.n * sizeof *out[c].at);
         out[c].n = t->steps.n;
     }
-    for (i = 0; i < s->first[s->nrendezvous]; i++) {
+    for (uint32_t i = 0; i < s->first[s->nrendezvous]; i++) {
         struct rp_clock_participant *p = &s->participants[i];
         int64_t add = rp_clock_steps_before(out[p->rank].at, out[p->rank].n, p->begin_ns);
 
@@ -286,12 +280,12 @@ enum rp_code rp_clock_steps_find(const struct rp_clock_series *s, struct rp_aren
 {
     size_t n = s->first[s->nrendezvous], c;
     struct step_ctx x = {.s = s};
-    enum rp_code code;
 
     x.tracks = calloc(s->nclocks + 1, sizeof *x.tracks);
     x.visits = calloc(n + 1, sizeof *x.visits);
     x.ends = calloc(n + 1, sizeof *x.ends);
-    code = x.tracks && x.visits && x.ends ? RP_OK : rp_err_nomem(err, "aligning clocks");
+    enum rp_code code =
+        x.tracks && x.visits && x.ends ? RP_OK : rp_err_nomem(err, "aligning clocks");
     for (c = 0; code == RP_OK && c < s->nclocks; c++)
         x.tracks[c].offset_ns = s->offset_ns[c];
     if (code == RP_OK)

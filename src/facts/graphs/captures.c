@@ -94,11 +94,10 @@ static enum rp_code find_edges(struct capture_ctx *f, struct rp_err *err)
 
     for (rp_event e = 0; e < t->ev.n; e++) {
         struct edge edge = {.step = 1};
-        uint8_t what;
 
         if (!is_call(t, e) || t->ev.ts_ns[e] == RP_NO_TS)
             continue;
-        what = what_of(f, e);
+        uint8_t what = what_of(f, e);
         if (what != BEGINS && what != ENDS)
             continue;
         edge.process = process_of(t, e);
@@ -201,14 +200,13 @@ static int64_t number_behind(const char *text, const char *word)
 {
     const char *at = strstr(text, word);
     char *end;
-    long long n;
 
     if (!at)
         return -1;
     at += strlen(word);
     if (*at < '0' || *at > '9')
         return -1;
-    n = strtoll(at, &end, 10);
+    long long n = strtoll(at, &end, 10);
     if (*end == '/' && end[1] >= '0' && end[1] <= '9') /* a batch of a larger graph: bs=117/128 */
         n = strtoll(end + 1, NULL, 10);
     return n < INT32_MAX ? n : -1;
@@ -286,20 +284,17 @@ static bool has_graph_launch(const struct capture_ctx *f)
 enum rp_code rp_captures_init(struct rp_captures *out, const struct rp_trace *trace,
                               struct rp_err *err)
 {
-    struct capture_ctx f = {.t = trace};
-    struct rp_arg_key kernel = {0};
-    enum rp_code code = find_calls(&f, err);
+    RP_SCOPED(release_ctx) struct capture_ctx f = {.t = trace};
+    RP_SCOPED(rp_arg_key_release) struct rp_arg_key kernel = {0};
 
     *out = (struct rp_captures){.trace = trace};
-    if (code == RP_OK && f.calls.n) {
-        code = rp_arg_key_init(&kernel, trace, "kernel", err);
-        if (code == RP_OK)
-            code = list_graphs(&f, &kernel, out, err);
+    RP_TRY(find_calls(&f, err));
+    if (f.calls.n) {
+        RP_TRY(rp_arg_key_init(&kernel, trace, "kernel", err));
+        RP_TRY(list_graphs(&f, &kernel, out, err));
         out->launches_graphs = has_graph_launch(&f);
     }
-    rp_arg_key_release(&kernel);
-    release_ctx(&f);
-    return code;
+    return RP_OK;
 }
 
 void rp_captures_release(struct rp_captures *c)

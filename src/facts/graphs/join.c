@@ -388,8 +388,6 @@ static enum rp_code open_source(struct join_ctx *j, uint32_t capture, struct rp_
 static enum rp_code join_launch(struct join_ctx *j, const struct graph_item *items, size_t n,
                                 struct rp_err *err)
 {
-    struct graph_case *found;
-    struct choice c;
     uint32_t at, node;
 
     j->tokens.n = 0;
@@ -397,11 +395,11 @@ static enum rp_code join_launch(struct join_ctx *j, const struct graph_item *ite
         RP_TRY(rp_vec_push(&j->tokens, token_of(j, j->work.items.at[items[i].item].event), err));
     j->ordered = is_ordered(j, items, n);
     RP_TRY(find_case(j, items[0].launch, &at, err));
-    found = &j->cases.at[at];
+    struct graph_case *found = &j->cases.at[at];
     j->out->unordered += !found->n && !j->ordered;
     if (!found->n)
         return RP_OK;
-    c = j->choices.at[found->first + found->next++ % found->n];
+    struct choice c = j->choices.at[found->first + found->next++ % found->n];
     j->out->ambiguous += found->ambiguous;
     RP_TRY(open_source(j, c.capture, err));
     j->round++;
@@ -474,11 +472,9 @@ enum rp_code rp_graphs_join(struct rp_graph_join *out, const struct rp_trace *tr
 {
     struct join_ctx j = {
         .t = trace, .captures = captures, .ncaptures = n, .out = out, .work_left = RP_MATCH_WORK};
-    enum rp_code code;
 
     *out = (struct rp_graph_join){0};
-    rp_map_init(&j.case_of);
-    code = rp_work_init(&j.work, trace, NULL, err);
+    enum rp_code code = rp_work_init(&j.work, trace, NULL, err);
     if (code == RP_OK)
         code = rp_vec_reserve(&out->used, n + 1, err);
     for (size_t i = 0; i < n && code == RP_OK; i++)

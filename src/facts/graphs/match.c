@@ -27,14 +27,12 @@ static bool contains(const char *text, size_t len, const char *part)
 
 uint64_t rp_graph_token(const char *kernel, size_t len)
 {
-    uint64_t token;
-
     len = rp_kernel_name_len(kernel, len);
     if (contains(kernel, len, "fillBuffer"))
         return RP_TOKEN_SET;
     if (contains(kernel, len, "copyBuffer"))
         return RP_TOKEN_COPY;
-    token = rp_hash_bytes(kernel, len);
+    uint64_t token = rp_hash_bytes(kernel, len);
     return token < RP_TOKEN_NAMES ? token + RP_TOKEN_NAMES : token;
 }
 
@@ -136,23 +134,24 @@ static enum rp_code match_between(const struct between *s, uint32_t *matched, ui
 static enum rp_code match_names(const uint64_t *a, uint32_t n, const uint64_t *b, uint32_t m,
                                 uint32_t *node_of, uint32_t *matched, struct rp_err *err)
 {
-    uint32_t *next = malloc(((size_t)n + 1) * sizeof *next), i, head;
-    uint8_t *taken = calloc((size_t)n + 1, 1);
-    struct rp_map first; /* from a token to its first remaining node */
-    enum rp_code code = rp_err_need(next && taken, err, "matching a graph");
+    uint32_t i, head;
+    RP_FREED uint32_t *next = malloc(((size_t)n + 1) * sizeof *next);
+    RP_FREED uint8_t *taken = calloc((size_t)n + 1, 1);
+    /* from a token to its first remaining node */
+    RP_SCOPED(rp_map_release) struct rp_map first = {0};
 
-    rp_map_init(&first);
-    for (i = 0; i < m && code == RP_OK; i++)
+    RP_TRY(rp_err_need(next && taken, err, "matching a graph"));
+    for (i = 0; i < m; i++)
         if (node_of[i] != NO)
             taken[node_of[i]] = 1;
-    for (i = n; i-- > 0 && code == RP_OK;) {
+    for (i = n; i-- > 0;) {
         if (taken[i])
             continue;
         head = rp_map_get(&first, a[i]);
         next[i] = head == RP_MAP_NONE ? NO : head;
-        code = rp_map_put(&first, a[i], i, err);
+        RP_TRY(rp_map_put(&first, a[i], i, err));
     }
-    for (i = 0; i < m && code == RP_OK; i++) {
+    for (i = 0; i < m; i++) {
         if (node_of[i] != NO)
             continue;
         head = rp_map_get(&first, b[i]);
@@ -160,12 +159,9 @@ static enum rp_code match_names(const uint64_t *a, uint32_t n, const uint64_t *b
             continue;
         node_of[i] = head;
         ++*matched;
-        code = rp_map_put(&first, b[i], next[head] == NO ? NO - 1 : next[head], err);
+        RP_TRY(rp_map_put(&first, b[i], next[head] == NO ? NO - 1 : next[head], err));
     }
-    rp_map_release(&first);
-    free(next);
-    free(taken);
-    return code;
+    return RP_OK;
 }
 
 static bool names_missing(const uint64_t *a, uint32_t n)
@@ -181,7 +177,6 @@ enum rp_code rp_graph_match(const uint64_t *a, uint32_t n, const uint64_t *b, ui
                             struct rp_err *err)
 {
     uint32_t head = 0, tail = 0, i;
-    struct between s;
 
     for (i = 0; i < m; i++)
         node_of[i] = NO;
@@ -201,7 +196,7 @@ enum rp_code rp_graph_match(const uint64_t *a, uint32_t n, const uint64_t *b, ui
         tail++;
     }
     *matched += tail;
-    s = (struct between){
+    struct between s = {
         a + head, b + head,      (int32_t)(n - head - tail), (int32_t)(m - head - tail),
         head,     node_of + head};
     RP_TRY(match_between(&s, matched, work, err));

@@ -203,10 +203,9 @@ enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace
 {
     static const struct rp_scope whole = {0};
     struct call_ctx c = {.t = trace, .scope = scope ? scope : &whole, .out = out, .arena = arena};
-    enum rp_code code;
 
     *out = (struct rp_host_calls){0};
-    code = rp_strtab_init(&c.names, err);
+    enum rp_code code = rp_strtab_init(&c.names, err);
     if (code == RP_OK)
         code = rp_name_series_init(&c.series, trace, err);
     if (code == RP_OK)
@@ -320,12 +319,11 @@ enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t
                                 struct rp_err *err)
 {
     struct rp_strtab tab;
-    enum rp_code code;
 
     *out = (struct rp_call_names){0};
     for (size_t r = 0; r < n; r++)
         RP_TRY(rp_time_lists_check(&ranks[r]->self, ranks[r]->names.n, err));
-    code = rp_strtab_init(&tab, err);
+    enum rp_code code = rp_strtab_init(&tab, err);
     if (code == RP_OK)
         code = map_names(ranks, n, &tab, arena, out, err);
     rp_strtab_release(&tab);

@@ -94,15 +94,13 @@ static void look_at(struct outside_ctx *c, rp_event e)
 {
     const struct rp_trace *t = c->t;
     uint8_t kind = t->ev.kind[e];
-    struct break_work *b;
-    const char *name;
     size_t i;
 
     RP_LOWER_BOUND(i, c->nbreaks, c->breaks[i].time.begin_ns <= t->ev.ts_ns[e]);
     if (!i || t->ev.ts_ns[e] >= c->breaks[i - 1].time.end_ns)
         return;
-    b = &c->breaks[i - 1];
-    name = rp_trace_str(t, t->ev.name[e]);
+    struct break_work *b = &c->breaks[i - 1];
+    const char *name = rp_trace_str(t, t->ev.name[e]);
     b->worked |= kind == RP_KIND_CPU_OP || rp_kind_is_device_work(kind);
     if (kind == RP_KIND_CPU_OP || kind == RP_KIND_ANNOTATION || kind == RP_KIND_PYTHON) {
         b->trained = b->trained || names_training(name);
@@ -338,12 +336,11 @@ const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
                                                              "a sequence of work that repeats",
                                                          [RP_STEP_FORWARD] = "forward passes",
                                                          [RP_STEP_BACKWARD] = "backward passes"};
-    const char *by;
 
     if (!o->nsteps || o->source == RP_STEP_PROFILER || o->source == RP_STEP_RUN_ID ||
         o->source == RP_STEP_SESSION || o->source == RP_STEP_MARKS)
         return NULL;
-    by = finders[o->source] ? finders[o->source] : *o->mark ? o->mark : "annotations";
+    const char *by = finders[o->source] ? finders[o->source] : *o->mark ? o->mark : "annotations";
     return rp_arena_textf(arena, "%lld, by %.60s, %.0f %% of the %s from the first one on",
                           (long long)o->nsteps, by, 100 * o->share,
                           on_device ? "device time" : "operators' time");
@@ -408,7 +405,6 @@ void rp_judged_keep_calls(const struct rp_judged *judged, const struct rp_trace 
 const char *rp_judged_text(const struct rp_judged *judged, struct rp_arena *arena)
 {
     const struct rp_outside *o = &judged->outside;
-    const char *text;
     int64_t sum = 0;
 
     if (!judged->segments.n)
@@ -416,7 +412,7 @@ const char *rp_judged_text(const struct rp_judged *judged, struct rp_arena *aren
     for (size_t i = 0; i < judged->segments.n; i++)
         rp_ns_add(&sum,
                   rp_ns_between(judged->segments.at[i].begin_ns, judged->segments.at[i].end_ns));
-    text = rp_outside_text(o, sum, arena);
+    const char *text = rp_outside_text(o, sum, arena);
     if (!o->without_detail)
         return text;
     return rp_arena_textf(arena, "%s%s %lld of %lld steps, recorded without detail",

@@ -13,7 +13,6 @@
 #include "facts/work/ancestors.h"
 #include "result/part.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_ROWS 256
@@ -121,12 +120,11 @@ struct wait_ctx {
 static const char *range_around(const struct wait_ctx *w, rp_event e, uint64_t *key)
 {
     rp_event p = rp_event_around(w->t, w->t->ev.parent[e], RP_KIND_ANNOTATION);
-    const char *series;
 
     *key = 0;
     if (p == RP_NONE)
         return NULL;
-    series = rp_name_series_of(&w->series, w->t->ev.name[p]);
+    const char *series = rp_name_series_of(&w->series, w->t->ev.name[p]);
     *key = series ? UINT64_C(1) << 62 | w->series.series.at[w->t->ev.name[p]]
                   : UINT64_C(1) << 63 | w->t->ev.name[p];
     return series ? series : rp_trace_str(w->t, w->t->ev.name[p]);
@@ -165,11 +163,9 @@ static enum rp_code add_track(struct wait_ctx *w, rp_track track, struct rp_err 
     bool worker = rp_track_is_worker(t, track), any = false;
 
     for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++) {
-        int64_t ns;
-
         if (t->ev.kind[e] != RP_KIND_WAIT || !rp_event_is_host_wait(t, e))
             continue;
-        ns = rp_union_covers(w->in, w->nin, t->ev.ts_ns[e], rp_event_end_ns(t, e));
+        int64_t ns = rp_union_covers(w->in, w->nin, t->ev.ts_ns[e], rp_event_end_ns(t, e));
         if (ns <= 0)
             continue;
         any = true;
@@ -195,13 +191,11 @@ enum rp_code rp_host_waits_init(struct rp_host_waits *out, const struct rp_trace
                                 struct rp_err *err)
 {
     struct wait_ctx w = {.t = trace, .in = in, .nin = n, .arena = arena, .out = out};
-    enum rp_code code;
 
     *out = (struct rp_host_waits){0};
     if (!trace->totals.count[RP_KIND_WAIT])
         return RP_OK;
-    rp_map_init(&w.rows);
-    code = add_tracks(&w, err);
+    enum rp_code code = add_tracks(&w, err);
     rp_name_series_release(&w.series);
     rp_map_release(&w.rows);
     return code;

@@ -131,13 +131,12 @@ static bool is_overhead(const struct rp_gap_finder *ctx, const struct rp_gap *ga
    RP_NONE. */
 static rp_event block_at(const struct rp_gap_finder *ctx, int64_t at_ns)
 {
-    const struct block *last;
     size_t later;
 
     RP_LOWER_BOUND(later, ctx->blocks.n, ctx->blocks.at[later].begin_ns < at_ns);
     if (!later)
         return RP_NONE;
-    last = &ctx->blocks.at[ctx->blocks.at[later - 1].last];
+    const struct block *last = &ctx->blocks.at[ctx->blocks.at[later - 1].last];
     return last->end_ns >= rp_ns_sum(at_ns, -RP_CLOCK_TOLERANCE_NS) ? last->event : RP_NONE;
 }
 
@@ -161,9 +160,7 @@ static enum rp_code explain_late_host(struct rp_gap_finder *ctx, struct rp_gap *
                                       rp_track track, struct rp_err *err)
 {
     int64_t length = rp_ns_between(late->begin_ns, late->end_ns);
-    const struct rp_host_segment *s;
     struct rp_gap piece = *late;
-    rp_event block;
 
     if (length <= 0)
         return RP_OK;
@@ -172,9 +169,10 @@ static enum rp_code explain_late_host(struct rp_gap_finder *ctx, struct rp_gap *
         return add_piece(ctx, late, err);
     }
     RP_TRY(rp_host_time_divide(&ctx->host, track, late->begin_ns, late->end_ns, err));
-    s = ctx->host.segments.at;
-    block = length < RP_LONG_NS && s[0].cause == RP_GAP_NOT_LAUNCHED ? block_at(ctx, late->begin_ns)
-                                                                     : RP_NONE;
+    const struct rp_host_segment *s = ctx->host.segments.at;
+    rp_event block = length < RP_LONG_NS && s[0].cause == RP_GAP_NOT_LAUNCHED
+                         ? block_at(ctx, late->begin_ns)
+                         : RP_NONE;
     for (size_t i = 0; i < ctx->host.segments.n; i++) {
         piece.begin_ns = s[i].begin_ns;
         piece.end_ns = s[i].end_ns;
@@ -218,11 +216,9 @@ static bool waits_for_event(const struct rp_gap_finder *ctx, rp_event launch)
     int left = NEARBY;
 
     for (; e > first && left > 0; e--, left--) {
-        uint16_t does;
-
         if (t->ev.kind[e - 1] != RP_KIND_RUNTIME)
             continue;
-        does = rp_device_call_does(rp_trace_str(t, t->ev.name[e - 1]));
+        uint16_t does = rp_device_call_does(rp_trace_str(t, t->ev.name[e - 1]));
         if (does & (RP_DOES_STREAM_WAIT | RP_DOES_LAUNCH))
             return does & RP_DOES_STREAM_WAIT;
     }
@@ -307,11 +303,9 @@ static enum rp_code explain_unlinked(struct rp_gap_finder *ctx, struct rp_gap *g
 
 static uint8_t gap_class(const struct rp_gap_finder *ctx, const struct rp_gap *gap)
 {
-    const struct rp_work_item *after;
-
     if (gap->after == RP_NONE)
         return RP_GAP_CLASS_NOT_LAUNCHED;
-    after = &ctx->w->items.at[gap->after];
+    const struct rp_work_item *after = &ctx->w->items.at[gap->after];
     if (!(after->flags & RP_WORK_CORRELATED))
         return RP_GAP_CLASS_UNLINKED;
     if (ctx->t->ev.ts_ns[after->launch] > gap->begin_ns)
@@ -363,11 +357,10 @@ static enum rp_code explain_gap(struct rp_gap_finder *ctx, struct rp_gap *gap, s
 {
     rp_event launch = gap->after == RP_NONE ? RP_NONE : ctx->w->items.at[gap->after].launch;
     struct rp_gap late = *gap;
-    rp_track track;
 
     late.cls = gap->cls = gap_class(ctx, gap);
     if (gap->after == RP_NONE) {
-        track = rp_gap_thread(ctx->w, gap);
+        rp_track track = rp_gap_thread(ctx->w, gap);
         track = track == RP_NONE ? ctx->host.busiest : track;
         return track == RP_NONE ? add_piece(ctx, gap, err)
                                 : explain_late_host(ctx, gap, track, err);
@@ -459,14 +452,12 @@ void rp_gap_finder_free(struct rp_gap_finder *ctx)
 enum rp_code rp_gaps_find_in(struct rp_gap_finder *ctx, const struct rp_work *work,
                              int64_t begin_ns, int64_t end_ns, rp_gap_vec *out, struct rp_err *err)
 {
-    enum rp_code code;
-
     ctx->w = work;
     ctx->out = out;
     ctx->within = (struct rp_interval){begin_ns, end_ns};
     ctx->host.loads = RP_NONE;
     find_first_items(ctx);
-    code = find_gaps(ctx, err);
+    enum rp_code code = find_gaps(ctx, err);
     forget_first_items(ctx);
     return code;
 }
@@ -482,14 +473,13 @@ static enum rp_code sum_work(const struct rp_trace *trace, const struct rp_segme
 {
     const struct rp_scope whole = {0};
     struct rp_gap_finder *finder;
-    enum rp_code code;
 
     RP_TRY(rp_work_init(work, trace, &whole, err));
     if (!work->items.n)
         return RP_OK;
     RP_TRY(rp_gap_finder_new(trace, &finder, err));
     rp_segments_keep_work(steps, work);
-    code = RP_OK;
+    enum rp_code code = RP_OK;
     for (size_t i = 0; i < steps->n && code == RP_OK; i++)
         code = rp_gaps_find_in(finder, work, steps->at[i].begin_ns, steps->at[i].end_ns, gaps, err);
     rp_gap_finder_free(finder);

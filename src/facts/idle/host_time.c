@@ -44,12 +44,11 @@ RP_LIMIT(
 uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
 {
     uint16_t *sign = &h->sign.at[h->t->ev.name[e]];
-    const char *name;
     struct rp_step_mark mark;
 
     if (*sign != SIGN_UNKNOWN)
         return *sign;
-    name = rp_trace_str(h->t, h->t->ev.name[e]);
+    const char *name = rp_trace_str(h->t, h->t->ev.name[e]);
     *sign = rp_host_signs(name);
     /* a server's range counts also if the profiler marks the steps */
     if (h->t->ev.kind[e] == RP_KIND_ANNOTATION && rp_step_table_match(NULL, name, &mark))
@@ -99,13 +98,12 @@ static enum rp_code is_stall(struct rp_host_time *h, rp_event e, bool *out, stru
     int64_t dur = h->t->ev.dur_ns[e], median;
     uint16_t sign = rp_host_time_sign(h, e);
     bool more = false;
-    uint32_t known;
 
     *out = false;
     if (dur < RP_LONG_NS || h->calls.at[h->t->ev.name[e]] < rp_stall_usual.calls ||
         (sign & (RP_SIGN_BLOCKS | RP_SIGN_STEP)) || rp_call_time_varies(h->t->ev.kind[e], sign))
         return RP_OK;
-    known = rp_map_get(&h->stalls, e);
+    uint32_t known = rp_map_get(&h->stalls, e);
     *out = known == 1;
     if (known != RP_MAP_NONE)
         return RP_OK;
@@ -340,13 +338,12 @@ static rp_track thread_instead(struct rp_host_time *h, rp_track track, int64_t b
     const struct rp_host_open *top = innermost(h);
     int64_t middle = rp_ns_sum(begin_ns, rp_ns_between(begin_ns, end_ns) / 2);
     uint16_t sign = top ? rp_host_time_sign(h, top->event) : 0;
-    rp_track other;
 
     if (!top)
         return hops || h->busiest == track ? RP_NONE : h->busiest;
     if (!(sign & RP_SIGN_HANDS_OVER))
         return RP_NONE;
-    other = other_thread_at(h, track, middle);
+    rp_track other = other_thread_at(h, track, middle);
     return other == RP_NONE && (sign & RP_SIGN_BLOCKS)
                ? thread_waited_for(h, track, middle, rp_event_end_ns(h->t, top->event))
                : other;
@@ -594,9 +591,6 @@ enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *tr
 {
     *h = (struct rp_host_time){.t = trace, .loads = RP_NONE};
     RP_TRY(rp_call_work_init(&h->sizes, trace, err));
-    rp_map_init(&h->stalls);
-    rp_map_init(&h->medians);
-    rp_map_init(&h->firsts);
     h->marked = trace->nsteps && rp_step_source_is_mark(trace->steps[0].source);
     RP_TRY(rp_vec_nones(&h->sign, trace->str.n, err));
     sign_marks(h);

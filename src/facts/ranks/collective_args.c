@@ -205,13 +205,12 @@ const char *rp_coll_dtype(const char *text, size_t len, int64_t *bytes)
         {"complex<float>", "c64", 8},
         {"ComplexFloat", "c64", 8},
     };
-    size_t i;
 
     if (len > 5 && !memcmp(text, "c10::", 5)) {
         text += 5;
         len -= 5;
     }
-    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strlen(types[i].spelled) == len && !memcmp(types[i].spelled, text, len)) {
             *bytes = types[i].bytes;
             return types[i].name;
@@ -291,10 +290,9 @@ enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace
         {&r->protocol, "protocol"},
         {&r->description, "Process Group Description"},
     };
-    size_t i;
 
     *r = (struct rp_coll_reader){.trace = trace};
-    for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         RP_TRY(rp_arg_key_init(keys[i].key, trace, keys[i].text, err));
     return rp_arg_key_init_dims(&r->dims, trace, err);
 }
@@ -304,9 +302,8 @@ void rp_coll_reader_release(struct rp_coll_reader *r)
     struct rp_arg_key *keys[] = {
         &r->name, &r->dtype, &r->in,      &r->out,   &r->group,     &r->seq,      &r->size,
         &r->dims, &r->types, &r->members, &r->bytes, &r->algorithm, &r->protocol, &r->description};
-    size_t i;
 
-    for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         rp_arg_key_release(keys[i]);
 }
 
@@ -328,13 +325,12 @@ static void read_sizes(const struct rp_coll_reader *r, rp_event e, struct rp_col
 
 static void read_inputs(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
 {
-    const char *type;
     rp_str dims, types;
     int64_t bytes;
 
     if (!rp_arg_key_text(&r->dims, e, &dims) || !rp_arg_key_text(&r->types, e, &types))
         return;
-    type = type_of_list(rp_trace_str(r->trace, types), &bytes);
+    const char *type = type_of_list(rp_trace_str(r->trace, types), &bytes);
     if (!type)
         return;
     f->dtype = type;
@@ -384,15 +380,14 @@ static bool first_tensor(const char *dims, const char *types, int64_t *elements,
     int depth = 0;
 
     for (; *dims && *types; dims++) {
-        const char *end, *quote, *close;
         int64_t n;
 
         depth += *dims == '[' ? 1 : *dims == ']' ? -1 : 0;
         if (*dims != '[' || depth != 2)
             continue;
-        quote = strchr(types, '"');
-        close = quote ? strchr(quote + 1, '"') : NULL;
-        end = strchr(dims, ']');
+        const char *quote = strchr(types, '"');
+        const char *close = quote ? strchr(quote + 1, '"') : NULL;
+        const char *end = strchr(dims, ']');
         if (!close || !end)
             return false;
         *dtype = rp_coll_dtype(quote + 1, (size_t)(close - quote - 1), item_bytes);
@@ -421,14 +416,13 @@ static void read_operator(const struct rp_coll_reader *r, rp_event e, struct rp_
 {
     const struct rp_trace *t = r->trace;
     const char *name = rp_trace_str(t, t->ev.name[e]), *dtype = NULL;
-    enum rp_coll_kind kind;
     int64_t elements, bytes;
     rp_str dims, types;
 
     if (t->ev.kind[e] != RP_KIND_CPU_OP || f->in_elements >= 0 || f->out_elements >= 0 ||
         rp_torch_op(name) != name || rp_torch_means(name, RP_TORCH_SENDS))
         return;
-    kind = rp_coll_kind_of(name);
+    enum rp_coll_kind kind = rp_coll_kind_of(name);
     if (kind == RP_COLL_OTHER || !rp_arg_key_text(&r->dims, e, &dims) ||
         !rp_arg_key_text(&r->types, e, &types) ||
         !first_tensor(rp_trace_str(t, dims), rp_trace_str(t, types), &elements, &dtype, &bytes))

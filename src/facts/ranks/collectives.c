@@ -129,7 +129,6 @@ static enum rp_code set_key(struct collective_ctx *g, struct rp_collective *c, s
     uint64_t words[3] = {rp_hash_join(c->name_hash, (uint64_t)c->group_size), (uint64_t)c->in_bytes,
                          0};
     bool numbered = c->group && c->seq >= 0;
-    uint32_t before;
 
     if (c->kind == RP_COLL_SEND_RECV && (!g->out->on_host || c->group))
         return RP_OK;
@@ -140,7 +139,7 @@ static enum rp_code set_key(struct collective_ctx *g, struct rp_collective *c, s
         words[1] = c->seq >= 0 ? (uint64_t)c->seq : c->name_hash;
     }
     words[2] = rp_hash_bytes(words, 2 * sizeof *words);
-    before = rp_map_get(&g->seen, words[2]);
+    uint32_t before = rp_map_get(&g->seen, words[2]);
     before = before == RP_MAP_NONE ? 0 : before;
     RP_TRY(rp_map_put(&g->seen, words[2], before + 1, err));
     c->key = rp_hash_mix(words[2], before + UINT64_C(0x9e3779b97f4a7c15)) | 1;
@@ -152,24 +151,23 @@ static enum rp_code add_collective(struct collective_ctx *g, const struct found 
 {
     rp_event e = found->event;
     struct rp_coll_facts f = rp_coll_read(&g->reader, e, found->described_by);
-    struct rp_collective c;
 
     RP_TRY(
         rp_messages_add(&g->messages, e, found->described_by, (uint32_t)g->out->list.n, &f, err));
-    c = (struct rp_collective){.begin_ns = g->t->ev.ts_ns[e],
-                               .end_ns = rp_event_end_ns(g->t, e),
-                               .dtype = f.dtype,
-                               .seq = f.seq,
-                               .in_bytes = bytes_of(f.in_elements, f.item_bytes),
-                               .out_bytes = bytes_of(f.out_elements, f.item_bytes),
-                               .group_size = f.group_size,
-                               .stream = found->stream,
-                               .event = e,
-                               .launch = found->launch,
-                               .kind = (uint8_t)f.kind,
-                               .algorithm = f.algorithm,
-                               .dimension = f.dimension,
-                               .awaited = f.awaited};
+    struct rp_collective c = {.begin_ns = g->t->ev.ts_ns[e],
+                              .end_ns = rp_event_end_ns(g->t, e),
+                              .dtype = f.dtype,
+                              .seq = f.seq,
+                              .in_bytes = bytes_of(f.in_elements, f.item_bytes),
+                              .out_bytes = bytes_of(f.out_elements, f.item_bytes),
+                              .group_size = f.group_size,
+                              .stream = found->stream,
+                              .event = e,
+                              .launch = found->launch,
+                              .kind = (uint8_t)f.kind,
+                              .algorithm = f.algorithm,
+                              .dimension = f.dimension,
+                              .awaited = f.awaited};
 
     RP_TRY(keep_text(g, g->t->ev.name[e], &c.name, err));
     RP_TRY(set_group(g, &f, &c, err));
@@ -224,22 +222,20 @@ static void sort_streams(const struct rp_work *w, uint32_t *at, size_t n)
 static enum rp_code place_streams(struct collective_ctx *g, struct rp_err *err)
 {
     const struct rp_work *w = g->work;
-    uint32_t s;
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&g->stream_place, w->streams.n + 1, err));
     RP_TRY(rp_vec_zeros(&g->stream_count, w->streams.n, err));
-    for (s = 0; s < w->streams.n; s++)
+    for (uint32_t s = 0; s < w->streams.n; s++)
         g->stream_place.at[s] = RP_NONE;
-    for (i = 0; i < w->items.n; i++)
+    for (size_t i = 0; i < w->items.n; i++)
         if (w->items.at[i].cls == RP_WORK_COMM)
             g->stream_place.at[w->items.at[i].stream] = 0;
-    for (s = 0; s < w->streams.n; s++)
+    for (uint32_t s = 0; s < w->streams.n; s++)
         if (g->stream_place.at[s] != RP_NONE)
             RP_TRY(rp_vec_push(&g->comm_streams, s, err));
     g->out->nstreams = (uint32_t)g->comm_streams.n;
     sort_streams(w, g->comm_streams.at, g->comm_streams.n);
-    for (s = 1; s < g->out->nstreams; s++) { /* 7 and "7" are the same id */
+    for (uint32_t s = 1; s < g->out->nstreams; s++) { /* 7 and "7" are the same id */
         uint32_t before = g->comm_streams.at[s - 1], at = g->comm_streams.at[s];
 
         g->stream_place.at[at] = stream_order(w, before, at) ? s : g->stream_place.at[before];
@@ -251,7 +247,6 @@ bool rp_event_is_host_collective(const struct rp_trace *t, rp_event e)
 {
     static const char *const prefixes[] = {"gloo:", "mpi:", "ucc:"};
     const char *name = rp_trace_str(t, t->ev.name[e]);
-    size_t i;
 
     if (t->ev.ts_ns[e] == RP_NO_TS || t->ev.dur_ns[e] < 0)
         return false;
@@ -259,7 +254,7 @@ bool rp_event_is_host_collective(const struct rp_trace *t, rp_event e)
         return true;
     if (t->ev.kind[e] != RP_KIND_ANNOTATION)
         return false;
-    for (i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
         if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
             return true;
     return false;
@@ -270,9 +265,8 @@ RP_ORDER(by_start, struct found, RP_UP(begin_ns), RP_UP(seq))
 static enum rp_code find_kernels(struct collective_ctx *g, struct rp_err *err)
 {
     const struct rp_work *w = g->work;
-    size_t i;
 
-    for (i = 0; i < w->items.n; i++) {
+    for (size_t i = 0; i < w->items.n; i++) {
         const struct rp_work_item *x = &w->items.at[i];
         struct found f = {x->begin_ns, g->t->ev.seq[x->event],     x->event,
                           x->launch,   rp_work_described_by(w, x), 0};
@@ -290,9 +284,8 @@ static enum rp_code find_spans(struct collective_ctx *g, const struct rp_scope *
                                struct rp_err *err)
 {
     const struct rp_trace *t = g->t;
-    rp_event e;
 
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         struct found f = {t->ev.ts_ns[e], t->ev.seq[e], e, RP_NONE, RP_NONE, 0};
 
         if (t->tracks[t->ev.track[e]].kind == RP_TRACK_STREAM || f.begin_ns == RP_NO_TS ||
@@ -309,8 +302,6 @@ static enum rp_code find_spans(struct collective_ctx *g, const struct rp_scope *
 static enum rp_code gather_collectives(struct collective_ctx *g, const struct rp_scope *scope,
                                        struct rp_err *err)
 {
-    size_t i;
-
     RP_TRY(rp_coll_reader_init(&g->reader, g->t, err));
     RP_TRY(rp_message_finder_init(&g->messages, &g->reader, &g->out->messages, err));
     RP_TRY(place_streams(g, err));
@@ -318,9 +309,9 @@ static enum rp_code gather_collectives(struct collective_ctx *g, const struct rp
     RP_TRY(g->out->on_host ? find_spans(g, scope, err) : find_kernels(g, err));
     if (g->found.n)
         qsort(g->found.at, g->found.n, sizeof *g->found.at, by_start);
-    for (i = 0; i < g->found.n; i++)
+    for (size_t i = 0; i < g->found.n; i++)
         RP_TRY(rp_message_finder_note(&g->messages, g->found.at[i].described_by, err));
-    for (i = 0; i < g->found.n; i++)
+    for (size_t i = 0; i < g->found.n; i++)
         RP_TRY(add_collective(g, &g->found.at[i], err));
     g->out->sequenced = g->out->sequenced && g->out->list.n && g->out->group_hash;
     g->out->grouped = g->out->grouped && g->out->group_hash && !g->out->on_host;
@@ -341,7 +332,6 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
                                  struct rp_err *err)
 {
     struct collective_ctx g = {.work = work, .t = work->trace, .out = out, .arena = arena};
-    enum rp_code code;
 
     *out = (struct rp_collectives){.sequenced = true, .grouped = true};
     out->base_ns = work->trace->has_base ? work->trace->base_ns : 0;
@@ -350,9 +340,7 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
     out->first_step_ns = first_step(work->trace, scope);
     out->cut = work->trace->health.truncated || work->trace->health.salvaged ||
                work->trace->health.skipped_bytes;
-    rp_map_init(&g.texts);
-    rp_map_init(&g.seen);
-    code = rp_trace_host(work->trace, NULL, arena, &out->host, err);
+    enum rp_code code = rp_trace_host(work->trace, NULL, arena, &out->host, err);
     if (code == RP_OK)
         code = gather_collectives(&g, scope, err);
     rp_message_finder_release(&g.messages);

@@ -22,11 +22,9 @@ enum rp_code rp_ddp_sizes_read(const struct rp_trace *t, struct rp_ddp_sizes *ou
     if (rp_trace_meta(t, "gradients.1.0"))
         return RP_OK;
     do {
-        const char *text;
-
         before = out->list.n;
         snprintf(key, sizeof key, "gradients.0.%zu", before);
-        text = rp_trace_note(t, key);
+        const char *text = rp_trace_note(t, key);
         while (text && *text >= '0' && *text <= '9') {
             char *end;
             int64_t bytes = strtoll(text, &end, 10);

@@ -27,7 +27,6 @@ enum rp_code rp_message_finder_init(struct rp_message_finder *f,
                 {&f->own, "Group rank"}};
 
     *f = (struct rp_message_finder){.reader = reader, .trace = reader->trace, .out = out};
-    rp_map_init(&f->launches);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         RP_TRY(rp_arg_key_init(keys[i].key, f->trace, keys[i].text, err));
     return RP_OK;
@@ -83,12 +82,11 @@ static bool read_in_group(const struct rp_message_finder *f, rp_event e,
 {
     rp_str name = f->trace->ev.name[e];
     int64_t peer;
-    bool sends;
 
     if (!read_rank(&f->peer, e, &peer))
         return false;
     rp_arg_key_text(&f->reader->name, e, &name);
-    sends = strstr(rp_trace_str(f->trace, name), "end") != NULL; /* Send, MPI_Sendrecv */
+    bool sends = strstr(rp_trace_str(f->trace, name), "end") != NULL; /* Send, MPI_Sendrecv */
     if (!read_rank(&f->own, e, &op->own)) {
         op->own = f->trace->rank;
         if (!facts->group_size || facts->group_size != f->trace->world_size)

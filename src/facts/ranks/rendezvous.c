@@ -135,14 +135,13 @@ static enum rp_code place_stream(struct matcher *m, uint32_t stream, struct rp_e
 static enum rp_code find_places(struct matcher *m, struct rp_err *err)
 {
     uint32_t s, nstreams = 0;
-    size_t r, i;
 
     m->place = RP_ARENA_NEW(m->arena, uint32_t *, m->nranks + 1);
-    for (r = 0; m->place && r < m->nranks; r++) {
+    for (size_t r = 0; m->place && r < m->nranks; r++) {
         m->place[r] = RP_ARENA_NEW(m->arena, uint32_t, m->ranks[r]->list.n + 1);
         if (!m->place[r])
             return rp_err_nomem(err, "matching collectives");
-        for (i = 0; i < m->ranks[r]->list.n; i++)
+        for (size_t i = 0; i < m->ranks[r]->list.n; i++)
             m->place[r][i] = m->ranks[r]->list.at[i].index;
         nstreams = m->ranks[r]->nstreams > nstreams ? m->ranks[r]->nstreams : nstreams;
     }
@@ -202,11 +201,10 @@ static struct partner *nearest_partner(struct partner *all, size_t n, int64_t mo
 static enum rp_code reach_of(const struct partner *all, size_t n, int64_t *out, struct rp_err *err)
 {
     int64_t *spacing = malloc((n + 1) * sizeof *spacing);
-    size_t i;
 
     if (!spacing)
         return rp_err_nomem(err, "matching collectives");
-    for (i = 1; i < n; i++)
+    for (size_t i = 1; i < n; i++)
         spacing[i - 1] = rp_ns_between(all[i - 1].end_ns, all[i].end_ns);
     if (n > 1)
         rp_ns_sort(spacing, n - 1);
@@ -220,11 +218,10 @@ static void pair_rank(struct matcher *m, size_t rank, struct partner *all, size_
 {
     const struct rp_collectives *c = m->ranks[rank];
     int64_t offset = m->out->base_ns[rank];
-    size_t i;
 
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         all[i].taken = false;
-    for (i = 0; i < c->list.n; i++) {
+    for (size_t i = 0; i < c->list.n; i++) {
         struct partner x = {rp_ns_sum(c->list.at[i].begin_ns, offset),
                             rp_ns_sum(c->list.at[i].end_ns, offset), c->list.at[i].name_hash, 0,
                             false};
@@ -242,7 +239,6 @@ static enum rp_code find_partners(struct matcher *m, struct rp_err *err)
     size_t r, i, most = 0;
     int64_t reach = 0;
     struct partner *all;
-    enum rp_code code;
 
     for (r = 1; r < m->nranks; r++)
         most = count_of(m, r) > count_of(m, most) ? r : most;
@@ -260,7 +256,7 @@ static enum rp_code find_partners(struct matcher *m, struct rp_err *err)
                                   (uint32_t)i, false};
     }
     qsort(all, m->ranks[most]->list.n, sizeof *all, by_end);
-    code = reach_of(all, m->ranks[most]->list.n, &reach, err);
+    enum rp_code code = reach_of(all, m->ranks[most]->list.n, &reach, err);
     for (r = 0; code == RP_OK && r < m->nranks; r++) {
         m->place[r] = RP_ARENA_NEW(m->arena, uint32_t, m->ranks[r]->list.n + 1);
         for (i = 0; m->place[r] && r == most && i < m->ranks[r]->list.n; i++)
@@ -279,13 +275,12 @@ static enum rp_code write_tickets(struct matcher *m, struct rp_err *err)
 {
     bool by_time = m->out->rule == RP_RENDEZVOUS_BY_TIME;
     bool by_order = m->out->rule == RP_RENDEZVOUS_BY_ORDER || by_time;
-    size_t r, i;
 
     m->tickets.n = 0;
     if (by_order)
         RP_TRY(by_time ? find_partners(m, err) : find_places(m, err));
-    for (r = 0; r < m->nranks; r++)
-        for (i = 0; i < count_of(m, r); i++) {
+    for (size_t r = 0; r < m->nranks; r++)
+        for (size_t i = 0; i < count_of(m, r); i++) {
             const struct rp_collective *c = &m->ranks[r]->list.at[i];
             struct ticket t = {{c->key, 0}, (uint32_t)r, (uint32_t)i};
 
@@ -312,14 +307,13 @@ static bool tickets_agree(const struct matcher *m, const struct ticket *t, size_
     bool some = m->out->rule == RP_RENDEZVOUS_BY_SEQUENCE ||
                 m->out->rule == RP_RENDEZVOUS_BY_GROUP || m->out->rule == RP_RENDEZVOUS_BY_TIME ||
                 (m->out->rule == RP_RENDEZVOUS_BY_ORDER && m->some_lack);
-    size_t i;
 
     if (n < 2 || (!some && n != m->members))
         return false;
     /* there are more ranks than the group has, so several groups look alike */
     if (collective_of(m, t)->group_size > 0 && n > (size_t)collective_of(m, t)->group_size)
         return false;
-    for (i = 1; i < n; i++)
+    for (size_t i = 1; i < n; i++)
         if (t[i].rank == t[i - 1].rank ||
             (m->out->rule == RP_RENDEZVOUS_BY_ORDER &&
              collective_of(m, &t[i])->name_hash != collective_of(m, &t[0])->name_hash))
@@ -348,10 +342,8 @@ static void add_start(struct rp_rendezvous *m, uint32_t i, int64_t begin_ns)
 /* Sets the times of a rendezvous with the current offsets. */
 static void set_times(const struct matcher *m, struct rp_rendezvous *x)
 {
-    uint32_t i;
-
     x->last = x->second = 0;
-    for (i = 0; i < x->n; i++) {
+    for (uint32_t i = 0; i < x->n; i++) {
         const struct rp_collective *c = &m->ranks[x->rank[i]]->list.at[x->at[i]];
         int64_t begin = rp_clock_time(&m->out->clocks[x->rank[i]], c->begin_ns);
         int64_t end = rp_ns_sum(begin, rp_ns_between(c->begin_ns, c->end_ns));
@@ -371,14 +363,13 @@ static enum rp_code add_rendezvous(struct matcher *m, const struct ticket *t, si
                                    struct rp_err *err)
 {
     struct rp_rendezvous *x = &m->out->at[m->out->n];
-    uint32_t i;
 
     *x = (struct rp_rendezvous){.n = (uint32_t)n};
     x->rank = RP_ARENA_NEW(m->arena, uint32_t, n);
     x->at = RP_ARENA_NEW(m->arena, uint32_t, n);
     if (!x->rank || !x->at)
         return rp_err_nomem(err, "matching collectives");
-    for (i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         x->rank[i] = t[i].rank;
         x->at[i] = t[i].at;
     }
@@ -513,18 +504,17 @@ static void note_clock(struct rp_rendezvous_list *list, const struct rp_clock *c
 static enum rp_code align_clocks(struct matcher *m, bool trusted, struct rp_err *err)
 {
     struct rp_clocks clocks;
-    size_t r, i;
 
     RP_TRY(find_clocks(m, &clocks, err));
     m->out->trusted = trusted;
     m->out->apart_ns = m->out->uncertainty_ns = 0;
     m->out->nset = 0;
-    for (r = 0; r < m->nranks; r++) {
+    for (size_t r = 0; r < m->nranks; r++) {
         m->out->clocks[r] = clocks.at[r];
         rp_rendezvous_settle_clock(m->ranks[r], m->out->base_ns[r], trusted, &m->out->clocks[r]);
         note_clock(m->out, &m->out->clocks[r], m->out->base_ns[r]);
     }
-    for (i = 0; i < m->out->n; i++)
+    for (size_t i = 0; i < m->out->n; i++)
         set_times(m, &m->out->at[i]);
     qsort(m->out->at, m->out->n, sizeof *m->out->at, by_last);
     return RP_OK;
@@ -547,9 +537,7 @@ static bool makes_no_sense(const struct rp_rendezvous_list *m)
 
 static void use_recorded(struct rp_rendezvous_list *list, size_t n)
 {
-    size_t r;
-
-    for (r = 0; r < n; r++)
+    for (size_t r = 0; r < n; r++)
         list->clocks[r] = (struct rp_clock){.offset_ns = list->base_ns[r], .clock = (uint32_t)r};
     list->clocks_differ = false;
 }
@@ -571,9 +559,8 @@ RP_DECISION(
 static struct rp_interval common_time(const struct matcher *m)
 {
     struct rp_interval common = {INT64_MIN, INT64_MAX};
-    size_t r;
 
-    for (r = 0; r < m->nranks; r++) {
+    for (size_t r = 0; r < m->nranks; r++) {
         const struct rp_collectives *c = m->ranks[r];
         int64_t offset = m->out->base_ns[r], begin, end;
 
@@ -684,17 +671,15 @@ static enum rp_code leave_out_cut(struct matcher *m, struct rp_err *err)
 /* Finds which collectives know their peers, and the pairs of these. */
 static enum rp_code find_pairs(struct matcher *m, struct rp_err *err)
 {
-    size_t r, i;
-
     m->peered = RP_ARENA_NEW(m->arena, bool *, m->nranks + 1);
-    for (r = 0; m->peered && r < m->nranks; r++) {
+    for (size_t r = 0; m->peered && r < m->nranks; r++) {
         const struct rp_collectives *c = m->ranks[r];
 
         m->peered[r] = RP_ARENA_NEW(m->arena, bool, c->list.n + 1);
-        for (i = 0; m->peered[r] && i < c->messages.n; i++)
+        for (size_t i = 0; m->peered[r] && i < c->messages.n; i++)
             if (c->messages.at[i].at < c->list.n)
                 m->peered[r][c->messages.at[i].at] = true;
-        for (i = 0; m->peered[r] && i < count_of(m, r); i++)
+        for (size_t i = 0; m->peered[r] && i < count_of(m, r); i++)
             m->nothers += !m->peered[r][i];
     }
     RP_TRY(rp_arena_check(m->arena, "matching sends and receives", err));
@@ -706,11 +691,10 @@ static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
 {
     bool sequenced = true, grouped = true, mixed = false, on_host = true;
     uint64_t group = 0;
-    size_t r;
 
     RP_TRY(leave_out_cut(m, err));
     RP_TRY(find_pairs(m, err));
-    for (r = 0; r < m->nranks; r++) {
+    for (size_t r = 0; r < m->nranks; r++) {
         if (!count_of(m, r))
             continue;
         if (!m->members++)
@@ -735,9 +719,7 @@ static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
 
 void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n)
 {
-    size_t i;
-
-    for (i = 0; i < list->n; i++)
+    for (size_t i = 0; i < list->n; i++)
         list->nlost += list->at[i].n;
     use_recorded(list, n);
     list->n = 0;
@@ -749,9 +731,7 @@ void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n)
 
 static bool is_of_start_up(const struct rp_collectives *const *ranks, const struct rp_rendezvous *m)
 {
-    uint32_t i;
-
-    for (i = 0; i < m->n; i++) {
+    for (uint32_t i = 0; i < m->n; i++) {
         const struct rp_collectives *c = ranks[m->rank[i]];
 
         if (c->list.at[m->at[i]].end_ns > c->first_step_ns)
@@ -782,9 +762,7 @@ size_t rp_rendezvous_drop_start_up(struct rp_rendezvous_list *list,
    adjusted in between, so the base of the first is used for all. */
 static int64_t base_of(const struct rp_collectives *const *ranks, size_t rank)
 {
-    size_t r;
-
-    for (r = 0; ranks[rank]->boot && r < rank; r++)
+    for (size_t r = 0; ranks[rank]->boot && r < rank; r++)
         if (ranks[r]->boot == ranks[rank]->boot)
             return ranks[r]->base_ns;
     return ranks[rank]->base_ns;
@@ -796,14 +774,13 @@ enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_
 {
     struct matcher m = {.ranks = ranks, .nranks = n, .arena = arena, .out = out};
     enum rp_code code = RP_OK;
-    size_t r;
 
     *out = (struct rp_rendezvous_list){.rule = RP_RENDEZVOUS_BY_NONE};
     out->clocks = RP_ARENA_NEW(arena, struct rp_clock, n + 1);
     out->base_ns = RP_ARENA_NEW(arena, int64_t, n + 1);
     if (!out->clocks || !out->base_ns)
         return rp_err_nomem(err, "matching collectives");
-    for (r = 0; r < n; r++) {
+    for (size_t r = 0; r < n; r++) {
         out->base_ns[r] = rp_ns_between(ranks[0]->base_ns, base_of(ranks, r));
         out->nlost += ranks[r]->list.n;
     }

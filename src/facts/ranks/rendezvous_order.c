@@ -11,8 +11,6 @@
 #include "facts/times/durations.h"
 #include "facts/times/intervals.h"
 
-#include <stdlib.h>
-
 #define FAR_NS     (INT64_C(10) * RP_LONG_NS) /* the most that a distance counts */
 #define FIRST_ONES 64
 RP_LIMIT(
@@ -43,9 +41,8 @@ struct walk {
 static int64_t walk_from(const struct walk *w, size_t at, size_t n, uint32_t *place)
 {
     int64_t clocks = rp_ns_between(w->all[at].end_ns, w->some[0].end_ns), sum = 0;
-    size_t i;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         size_t last = w->nall - (w->nsome - i); /* leaves room for the others */
         int64_t wanted = rp_ns_between(clocks, w->some[i].end_ns), d;
 

@@ -74,8 +74,7 @@ static enum rp_code pair_channel(const struct rp_collectives *const *ranks, cons
 {
     size_t sends = 0, receives, i;
     const struct side *all, *some;
-    uint32_t *place = NULL;
-    enum rp_code code = RP_OK;
+    RP_FREED uint32_t *place = NULL;
 
     while (sends < n && !s[sends].receives)
         sends++;
@@ -87,20 +86,19 @@ static enum rp_code pair_channel(const struct rp_collectives *const *ranks, cons
     some = sends >= receives ? s + sends : s;
     if (sends != receives) {
         place = malloc(n * sizeof *place);
-        code = place ? place_sides(ranks, all, sends > receives ? sends : receives, some,
+        RP_TRY(place ? place_sides(ranks, all, sends > receives ? sends : receives, some,
                                    sends > receives ? receives : sends, place, err)
-                     : rp_err_nomem(err, "matching sends and receives");
+                     : rp_err_nomem(err, "matching sends and receives"));
     }
-    for (i = 0; i < (sends < receives ? sends : receives) && code == RP_OK; i++) {
+    for (i = 0; i < (sends < receives ? sends : receives); i++) {
         const struct side *a = &some[i], *b = &all[place ? place[i] : i];
         const struct side *low = a->rank < b->rank ? a : b, *high = low == a ? b : a;
         struct rp_rendezvous_pair pair = {
             {low->rank, high->rank}, {low->at, high->at}, low->receives ? 2 : 1};
 
-        code = rp_vec_push(out, pair, err);
+        RP_TRY(rp_vec_push(out, pair, err));
     }
-    free(place);
-    return code;
+    return RP_OK;
 }
 
 /* An operation may be in several pairs. */
@@ -108,15 +106,14 @@ static enum rp_code count_operations(const rp_rendezvous_pair_vec *pairs, size_t
                                      struct rp_err *err)
 {
     uint64_t *all = malloc((2 * pairs->n + 1) * sizeof *all);
-    size_t i;
 
     if (!all)
         return rp_err_nomem(err, "matching sends and receives");
-    for (i = 0; i < 2 * pairs->n; i++)
+    for (size_t i = 0; i < 2 * pairs->n; i++)
         all[i] = (uint64_t)pairs->at[i / 2].rank[i % 2] << 32 | pairs->at[i / 2].at[i % 2];
     if (pairs->n)
         qsort(all, 2 * pairs->n, sizeof *all, by_value);
-    for (i = *out = 0; i < 2 * pairs->n; i++)
+    for (size_t i = *out = 0; i < 2 * pairs->n; i++)
         *out += !i || all[i] != all[i - 1];
     free(all);
     return RP_OK;

@@ -145,14 +145,13 @@ enum rp_code rp_rendezvous_find_stages(struct rp_rendezvous_list *list,
     enum rp_code code =
         stages ? list_sent(list, ranks, &sent, err) : rp_err_nomem(err, "finding stages");
     bool sound = true;
-    size_t i;
 
     list->stages = NULL;
-    for (i = 0; stages && i < n; i++)
+    for (size_t i = 0; stages && i < n; i++)
         stages[i] = (struct rp_pipe_stage){RP_NONE, RP_NONE, RP_NONE, RP_NONE};
     if (code == RP_OK)
         code = list_links(&sent, &links, err);
-    for (i = 0; i < links.n && code == RP_OK; i++)
+    for (size_t i = 0; i < links.n && code == RP_OK; i++)
         sound = sound && place_link(&links.at[i], stages);
     if (code == RP_OK && links.n && sound && number_all(&links, stages, n))
         list->stages = stages;

@@ -89,9 +89,7 @@ static enum rp_code add_times(const struct rp_rendezvous_list *list,
                               const struct rp_rendezvous *m, rp_interval_vec *inside,
                               rp_interval_vec *waits, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < m->n; i++) {
+    for (uint32_t i = 0; i < m->n; i++) {
         const struct rp_collective *c = collective_of(ranks, m, i);
         int64_t ns = rp_rendezvous_wait(list, ranks, m, i);
         struct rp_interval all = {c->begin_ns, c->end_ns};
@@ -111,11 +109,10 @@ enum rp_code rp_rendezvous_sum(const struct rp_rendezvous_list *list,
 {
     rp_interval_vec *inside = calloc(n + 1, sizeof *inside);
     enum rp_code code = inside ? RP_OK : rp_err_nomem(err, "matching collectives");
-    size_t i;
 
-    for (i = 0; i < list->n && code == RP_OK; i++)
+    for (size_t i = 0; i < list->n && code == RP_OK; i++)
         code = add_times(list, ranks, &list->at[i], inside, waits, err);
-    for (i = 0; inside && i < n; i++) {
+    for (size_t i = 0; inside && i < n; i++) {
         inside[i].n = rp_union_sort(inside[i].at, inside[i].n);
         waits[i].n = rp_union_sort(waits[i].at, waits[i].n);
         out[i].wait_ns = rp_union_length(waits[i].at, waits[i].n);
@@ -154,9 +151,8 @@ static struct ends ends_of(const struct rp_rendezvous_list *list,
                            const struct rp_collectives *const *ranks, const struct rp_rendezvous *m)
 {
     struct ends e = {INT64_MAX, INT64_MAX, INT64_MIN, INT64_MIN, 0, 0};
-    uint32_t i;
 
-    for (i = 0; i < m->n; i++) {
+    for (uint32_t i = 0; i < m->n; i++) {
         int64_t end = rp_ns_sum(begin_of(list, ranks, m, i), duration_of(ranks, m, i));
 
         if (end < e.first_ns) {

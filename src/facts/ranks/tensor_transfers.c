@@ -26,11 +26,9 @@ struct transfer_ctx {
 /* The producer of an edge: "conv2/ReadVariableOp" for "edge_14_conv2/ReadVariableOp". */
 static const char *producer_of(const char *edge)
 {
-    size_t digits;
-
     if (strncmp(edge, "edge_", 5) != 0)
         return NULL;
-    digits = strspn(edge + 5, "0123456789");
+    size_t digits = strspn(edge + 5, "0123456789");
     return digits && edge[5 + digits] == '_' ? edge + 6 + digits : NULL;
 }
 
@@ -38,9 +36,8 @@ static uint32_t process_of(const struct rp_trace *t, rp_str device)
 {
     const char *name = rp_trace_str(t, device);
     size_t n = strlen(name);
-    uint32_t i;
 
-    for (i = 0; n && i < t->nprocesses; i++) {
+    for (uint32_t i = 0; n && i < t->nprocesses; i++) {
         const char *process = rp_trace_str(t, t->processes[i].name);
 
         if (!strncmp(process, name, n) && (!process[n] || process[n] == ' '))
@@ -57,12 +54,11 @@ static uint64_t node_key(uint32_t process, const char *node)
 static enum rp_code note_node(struct transfer_ctx *f, rp_event e)
 {
     uint32_t process = f->t->tracks[f->t->ev.track[e]].process;
-    uint64_t key;
     rp_str name;
 
     if (!rp_arg_key_text(&f->name, e, &name))
         return RP_OK;
-    key = node_key(process, rp_trace_str(f->t, name));
+    uint64_t key = node_key(process, rp_trace_str(f->t, name));
     f->before.at[e] = rp_map_get(&f->last_of, key);
     return rp_map_put(&f->last_of, key, e, f->err);
 }
@@ -109,9 +105,7 @@ RP_ORDER(by_begin, struct rp_tensor_transfer, RP_UP(begin_ns), RP_UP(receive))
 static enum rp_code find_transfers(struct transfer_ctx *f)
 {
     const struct rp_trace *t = f->t;
-    rp_event e;
     rp_str edge;
-    size_t i;
 
     RP_TRY(rp_arg_key_init(&f->edge, t, "edge", f->err));
     RP_TRY(rp_arg_key_init(&f->from, t, "from", f->err));
@@ -121,7 +115,7 @@ static enum rp_code find_transfers(struct transfer_ctx *f)
     if (f->edge.key == RP_NONE || f->from.key == RP_NONE)
         return RP_OK;
     RP_TRY(rp_vec_nones(&f->before, t->ev.n, f->err));
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         if (t->ev.ts_ns[e] == RP_NO_TS || t->ev.dur_ns[e] < 0)
             continue;
         if (rp_arg_key_text(&f->edge, e, &edge))
@@ -129,7 +123,7 @@ static enum rp_code find_transfers(struct transfer_ctx *f)
         else
             RP_TRY(note_node(f, e));
     }
-    for (i = 0; i < f->out->n; i++)
+    for (size_t i = 0; i < f->out->n; i++)
         find_producer(f, &f->out->at[i]);
     if (f->out->n)
         qsort(f->out->at, f->out->n, sizeof *f->out->at, by_begin);
@@ -140,11 +134,9 @@ enum rp_code rp_tensor_transfers_find(const struct rp_trace *t, rp_tensor_transf
                                       struct rp_err *err)
 {
     struct transfer_ctx f = {.t = t, .out = out, .err = err};
-    enum rp_code code;
 
     out->n = 0;
-    rp_map_init(&f.last_of);
-    code = find_transfers(&f);
+    enum rp_code code = find_transfers(&f);
     rp_arg_key_release(&f.edge);
     rp_arg_key_release(&f.from);
     rp_arg_key_release(&f.to);

@@ -78,8 +78,7 @@ static enum rp_code find_series(struct rp_name_series *out, const struct rp_trac
 enum rp_code rp_name_series_init(struct rp_name_series *out, const struct rp_trace *trace,
                                  struct rp_err *err)
 {
-    uint8_t *uses;
-    enum rp_code code;
+    RP_FREED uint8_t *uses = NULL;
 
     *out = (struct rp_name_series){0};
     RP_TRY(rp_strtab_init(&out->names, err));
@@ -87,9 +86,7 @@ enum rp_code rp_name_series_init(struct rp_name_series *out, const struct rp_tra
     uses = calloc((size_t)trace->str.n + 1, 1);
     RP_TRY(rp_err_need(uses, err, "comparing names"));
     count_names(trace, uses);
-    code = find_series(out, trace, uses, err);
-    free(uses);
-    return code;
+    return find_series(out, trace, uses, err);
 }
 
 void rp_name_series_release(struct rp_name_series *s)

@@ -128,11 +128,10 @@ static int64_t launched_ns(const struct rp_trace *t, rp_event e)
 static int64_t work_before(const struct rp_trace *t, int64_t end_ns)
 {
     int64_t sum = 0;
-    rp_event e;
 
     for (uint32_t k = 0; k < t->ntracks; k++)
-        for (e = t->tracks[k].first; t->tracks[k].kind == RP_TRACK_STREAM && e < t->tracks[k].end &&
-                                     t->ev.ts_ns[e] < end_ns;
+        for (rp_event e = t->tracks[k].first; t->tracks[k].kind == RP_TRACK_STREAM &&
+                                              e < t->tracks[k].end && t->ev.ts_ns[e] < end_ns;
              e++)
             if (rp_kind_is_device_work(t->ev.kind[e]))
                 rp_ns_add(&sum, rp_ns_between(t->ev.ts_ns[e], rp_event_end_ns(t, e)));
@@ -167,11 +166,10 @@ static bool has_launches(const struct rp_trace *t, int64_t from_ns)
 {
     size_t launched = 0, other = 0;
     int64_t at_ns;
-    rp_event e;
 
     for (uint32_t k = 0; k < t->ntracks; k++)
-        for (e = t->tracks[k].first; t->tracks[k].kind == RP_TRACK_STREAM && e < t->tracks[k].end;
-             e++)
+        for (rp_event e = t->tracks[k].first;
+             t->tracks[k].kind == RP_TRACK_STREAM && e < t->tracks[k].end; e++)
             if (rp_kind_is_device_work(t->ev.kind[e]) && t->ev.ts_ns[e] >= from_ns) {
                 if (is_launched(t, e, &at_ns))
                     launched++;
@@ -229,13 +227,11 @@ static rp_event first_own_of_all(const struct rp_trace *t)
 
 int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last, bool *unrecorded)
 {
-    int64_t end;
-
     *last = RP_NONE;
     *unrecorded = false;
     if (!trace->nsteps || trace->steps[0].flags & RP_STEP_ON_DEVICE)
         return RP_NO_TS;
-    end = rp_cut_previous_end(trace);
+    int64_t end = rp_cut_previous_end(trace);
     if (end != RP_NO_TS) {
         *unrecorded = true;
         *last = first_own_of_all(trace);
@@ -261,11 +257,10 @@ static enum rp_code step_times(const struct rp_trace *trace, struct rp_arena *ar
                                struct rp_interval **out, bool *unrecorded, struct rp_err *err)
 {
     const struct rp_step *s = trace->steps;
-    struct step_clock c;
 
     RP_TRY(new_times(arena, trace->nsteps, out, err));
     RP_TRY(rp_trace_require(trace, trace->nsteps ? RP_NEED_EVENTS | RP_NEED_LINKS : 0, err));
-    c = first_clock(trace, unrecorded);
+    struct step_clock c = first_clock(trace, unrecorded);
     for (uint32_t i = 0; i < trace->nsteps; i++)
         add_step(&c, *out, i, s[i].begin_ns, s[i].end_ns, s[i].work_end_ns,
                  i && s[i - 1].flags & RP_STEP_BREAK_AFTER);

@@ -20,7 +20,6 @@ enum rp_code rp_time_lists_add(struct rp_time_lists *lists, int64_t *times, size
 {
     size_t i, used = lists->bytes.n ? lists->bytes.n - RP_PACKED_MOST : 0;
     int64_t before = 0;
-    uint8_t *to;
 
     rp_ns_sort(times, n);
     RP_TRY(rp_vec_push(&lists->count, (uint32_t)n, err));
@@ -28,7 +27,7 @@ enum rp_code rp_time_lists_add(struct rp_time_lists *lists, int64_t *times, size
     for (i = 0; i <= n; i++) {
         lists->bytes.n = used;
         RP_TRY(rp_vec_reserve(&lists->bytes, RP_PACKED_MOST, err));
-        to = lists->bytes.at + used;
+        uint8_t *to = lists->bytes.at + used;
         if (i < n) {
             to = rp_pack_signed(to, (int64_t)((uint64_t)times[i] - (uint64_t)before));
             before = times[i];

@@ -14,8 +14,6 @@
 #include "facts/work/ancestors.h"
 #include "trace/names.h"
 
-#include <stdlib.h>
-
 const char *const rp_phase_names[RP_PHASES] = {[RP_PHASE_OTHER] = "other",
                                                [RP_PHASE_FORWARD] = "forward",
                                                [RP_PHASE_BACKWARD] = "backward",
@@ -237,11 +235,9 @@ enum rp_code rp_attribution_init(struct rp_attribution *out, const struct rp_wor
                                  struct rp_err *err)
 {
     struct attribution_ctx p = {.work = work, .t = work->trace, .out = out};
-    enum rp_code code;
 
     *out = (struct rp_attribution){0};
-    rp_map_init(&p.forward);
-    code = attribute_all(&p, err);
+    enum rp_code code = attribute_all(&p, err);
     rp_map_release(&p.forward);
     rp_arg_key_release(&p.sequence);
     rp_arg_key_release(&p.forward_thread);

@@ -80,7 +80,6 @@ enum rp_code rp_call_has_more_work(struct rp_call_work *w, rp_event call, bool *
     uint32_t fresh = (uint32_t)w->usual.n, at;
     struct rp_usual_input usual = {0, 0};
     int64_t elements = w->dims.key == RP_NONE ? -1 : elements_of(w, call);
-    double larger, longer;
 
     *out = elements > 0 && fills_its_time(w, call, elements);
     if (*out || elements <= 0)
@@ -94,8 +93,8 @@ enum rp_code rp_call_has_more_work(struct rp_call_work *w, rp_event call, bool *
     usual = w->usual.at[at];
     if (usual.elements <= 0 || usual.dur_ns <= 0)
         return RP_OK;
-    larger = (double)elements / (double)usual.elements;
-    longer = (double)w->t->ev.dur_ns[call] / (double)usual.dur_ns;
+    double larger = (double)elements / (double)usual.elements;
+    double longer = (double)w->t->ev.dur_ns[call] / (double)usual.dur_ns;
     *out = larger >= LARGER && larger >= longer / LARGER;
     return RP_OK;
 }
@@ -109,7 +108,6 @@ enum rp_code rp_call_work_init(struct rp_call_work *w, const struct rp_trace *tr
                                struct rp_err *err)
 {
     *w = (struct rp_call_work){.t = trace};
-    rp_map_init(&w->names);
     return rp_arg_key_init_dims(&w->dims, trace, err);
 }
 

@@ -33,15 +33,12 @@ static enum rp_code add_launch(struct rp_queues *q, const struct rp_work *work, 
 static enum rp_code list_launches(struct rp_queues *q, const struct rp_work *work,
                                   struct rp_err *err)
 {
-    struct rp_map graphs; /* call -> launch */
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map graphs = {0}; /* call -> launch */
 
-    rp_map_init(&graphs);
-    for (size_t i = 0; i < work->items.n && code == RP_OK; i++)
+    for (size_t i = 0; i < work->items.n; i++)
         if (work->items.at[i].launch != RP_NONE)
-            code = add_launch(q, work, (uint32_t)i, &graphs, err);
-    rp_map_release(&graphs);
-    return code;
+            RP_TRY(add_launch(q, work, (uint32_t)i, &graphs, err));
+    return RP_OK;
 }
 
 enum rp_code rp_queues_init(struct rp_queues *out, const struct rp_work *work, struct rp_err *err)

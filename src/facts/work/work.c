@@ -92,17 +92,15 @@ static rp_event launch_of(struct work_ctx *c, rp_event e, uint8_t *flags)
 {
     const struct rp_trace *t = c->t;
     rp_link link = t->ev.link[e];
-    rp_event best, any;
-    uint32_t i;
 
     *flags = 0;
     if (link == RP_NONE)
         return RP_NONE;
     if (link != c->calls.link)
         c->calls = look_at_link(t, link); /* work of one graph is contiguous */
-    best = c->calls.best;
-    any = c->calls.any;
-    i = c->calls.work;
+    rp_event best = c->calls.best;
+    rp_event any = c->calls.any;
+    uint32_t i = c->calls.work;
     if (i < t->links.offset[link + 1] && t->links.member[i] != e)
         *flags |= RP_WORK_IN_GRAPH;
     if (i + 1 < t->links.offset[link + 1] &&
@@ -330,12 +328,11 @@ static enum rp_code collect_work(struct work_ctx *c, rp_event e, struct rp_err *
 static int by_time(const void *pa, const void *pb, void *user)
 {
     const struct rp_work_item *a = pa, *b = pb;
-    uint32_t x, y;
 
     if (a->begin_ns != b->begin_ns)
         return a->begin_ns < b->begin_ns ? -1 : 1;
-    x = file_order(user, a->event);
-    y = file_order(user, b->event);
+    uint32_t x = file_order(user, a->event);
+    uint32_t y = file_order(user, b->event);
     return x < y ? -1 : x > y;
 }
 
@@ -375,14 +372,12 @@ enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
                           const struct rp_scope *scope, struct rp_err *err)
 {
     struct work_ctx c = {.t = trace, .out = out, .calls = {.link = RP_NONE}};
-    enum rp_code code;
 
     *out = (struct rp_work){.trace = trace};
     RP_TRY(rp_trace_require(trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
     if (scope)
         c.scope = *scope;
-    rp_map_init(&c.streams);
-    code = collect_all(&c, err);
+    enum rp_code code = collect_all(&c, err);
     put_in_order(out);
     if (code == RP_OK)
         code = settle_devices(out, err);

@@ -187,13 +187,12 @@ enum rp_update rp_update_of_mark(const char *name)
 {
     static const char *const fusible[] = {"Adam", "AdamW", "SGD", "Adagrad"};
     static const char mark[] = "Optimizer.step#";
-    size_t i, len;
 
     if (strncmp(name, mark, sizeof mark - 1) != 0)
         return RP_UPDATE_NONE;
     name += sizeof mark - 1;
-    len = strcspn(name, ".");
-    for (i = 0; i < sizeof fusible / sizeof fusible[0]; i++)
+    size_t len = strcspn(name, ".");
+    for (size_t i = 0; i < sizeof fusible / sizeof fusible[0]; i++)
         if (strlen(fusible[i]) == len && !memcmp(name, fusible[i], len))
             return RP_UPDATE_FUSIBLE;
     return RP_UPDATE_OTHER;

@@ -9,7 +9,6 @@
 #include "trace/merged.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define PID_STEP     INT64_C(100000)    /* processes of a rank, in a file of several ranks */
 #define OTHER_PID    INT64_C(0x1000000) /* no process has such an id, because Linux ends at 2^22 */
@@ -53,12 +52,6 @@ enum rp_code rp_activity_init(struct rp_activity *a, struct rp_input *in,
                               struct rp_err *err)
 {
     memset(a, 0, sizeof *a);
-    rp_map_init(&a->by_key);
-    rp_map_init(&a->place_of);
-    rp_map_init(&a->number_of);
-    rp_map_init(&a->track_of);
-    rp_map_init(&a->named);
-    rp_map_init(&a->used);
     a->first_ns = INT64_MAX;
     a->last_ns = INT64_MIN;
     RP_TRY(rp_proto_trace_init(&a->t, in, options, format, err));
@@ -124,11 +117,10 @@ enum rp_code rp_activity_process(struct rp_activity *a, uint64_t key, int64_t pi
 enum rp_code rp_activity_set_rank(struct rp_activity *a, uint64_t key, int64_t rank, int64_t world,
                                   struct rp_err *err)
 {
-    struct rp_activity_process *p;
     uint32_t i;
 
     RP_TRY(find_process(a, key, &i, err));
-    p = &a->processes.at[i];
+    struct rp_activity_process *p = &a->processes.at[i];
     if (rank >= 0 && rank < world && world <= INT32_MAX && world > p->world) {
         p->rank = rank;
         p->world = world;
@@ -139,11 +131,10 @@ enum rp_code rp_activity_set_rank(struct rp_activity *a, uint64_t key, int64_t r
 enum rp_code rp_activity_add_rank(struct rp_activity *a, uint64_t key, int64_t device,
                                   struct rp_err *err)
 {
-    struct rp_activity_process *p;
     uint32_t i;
 
     RP_TRY(find_process(a, key, &i, err));
-    p = &a->processes.at[i];
+    struct rp_activity_process *p = &a->processes.at[i];
     p->device = device < p->device ? device : p->device;
     if (p->index != RP_NONE)
         return RP_OK;
@@ -188,7 +179,6 @@ static enum rp_code find_place(struct rp_activity *a, uint32_t process, int64_t 
     struct rp_activity_place place = {.process = process, .device = device, .track = RP_NONE};
     struct rp_activity_pid pid = {.index = index_of(a, process)};
     uint32_t fresh = (uint32_t)a->places.n, taken, *k;
-    int64_t id;
 
     RP_TRY(rp_map_intern(&a->place_of, (uint64_t)process << 32 | (uint64_t)(device + 1), fresh, out,
                          err));
@@ -197,7 +187,7 @@ static enum rp_code find_place(struct rp_activity *a, uint32_t process, int64_t 
     pid.pid = device < 0 ? a->processes.at[process].pid : device;
     RP_TRY(rp_map_intern(&a->used, rp_hash_join(pid.index, (uint64_t)pid.pid), fresh, &taken, err));
     pid.pid += taken == fresh ? 0 : OTHER_PID;
-    id = pid.pid;
+    int64_t id = pid.pid;
     if (a->nranks > 1) {
         k = &a->processes.at[a->ranks.at[pid.index]].nplaces;
         if (a->pids.n >= PID_STEP)
@@ -314,11 +304,10 @@ enum rp_code rp_activity_dims(struct rp_activity *a, struct rp_activity_event *e
     uint64_t hash = rp_hash_bytes(xyz, 3 * sizeof *xyz);
     size_t slot = hash % (sizeof a->dims / sizeof *a->dims);
     char text[80];
-    int n;
 
     if (!a->dims[slot].set || memcmp(a->dims[slot].xyz, xyz, 3 * sizeof *xyz) != 0) {
-        n = snprintf(text, sizeof text, "[%lld, %lld, %lld]", (long long)xyz[0], (long long)xyz[1],
-                     (long long)xyz[2]);
+        int n = snprintf(text, sizeof text, "[%lld, %lld, %lld]", (long long)xyz[0],
+                         (long long)xyz[1], (long long)xyz[2]);
         RP_TRY(rp_builder_intern(a->t.builder, text, (size_t)n, &a->dims[slot].text, err));
         memcpy(a->dims[slot].xyz, xyz, 3 * sizeof *xyz);
         a->dims[slot].set = true;
@@ -473,21 +462,18 @@ const char *rp_activity_collective(const char *name)
 /* Whether the file itself gives each rank a different number. */
 static enum rp_code ranks_are_numbered(const struct rp_activity *a, bool *out, struct rp_err *err)
 {
-    enum rp_code code = RP_OK;
-    struct rp_map seen;
+    RP_SCOPED(rp_map_release) struct rp_map seen = {0};
     uint32_t first;
 
-    rp_map_init(&seen);
     *out = true;
-    for (uint32_t i = 0; code == RP_OK && *out && i < a->ranks.n; i++) {
+    for (uint32_t i = 0; *out && i < a->ranks.n; i++) {
         const struct rp_activity_process *p = &a->processes.at[a->ranks.at[i]];
 
         *out = p->rank != RP_NO_RANK;
-        code = rp_map_intern(&seen, (uint64_t)p->rank, i, &first, err);
+        RP_TRY(rp_map_intern(&seen, (uint64_t)p->rank, i, &first, err));
         *out = *out && first == i;
     }
-    rp_map_release(&seen);
-    return code;
+    return RP_OK;
 }
 
 /* "python (rank 3)", "GPU 0 (rank 3)" */
@@ -543,8 +529,7 @@ static void put_rank(struct rp_activity *a, struct rp_emit *e, const struct rp_a
 /* Writes the records that describe the ranks of a merged trace. */
 static enum rp_code describe_ranks(struct rp_activity *a, bool numbered, struct rp_err *err)
 {
-    struct rp_emit e;
-    enum rp_code code;
+    RP_SCOPED(rp_emit_abandon) struct rp_emit e = {0};
 
     RP_TRY(rp_emit_open_memory(&e, err));
     for (uint32_t i = 0; i < a->ranks.n; i++) {
@@ -553,9 +538,7 @@ static enum rp_code describe_ranks(struct rp_activity *a, bool numbered, struct 
         put_rank(a, &e, p, numbered ? p->rank : i, p->world ? p->world : a->nranks);
     }
     rp_emit_char(&e, ']');
-    code = rp_proto_trace_meta(&a->t, RP_MERGED_KEY, &e, err);
-    rp_emit_abandon(&e);
-    return code;
+    return rp_proto_trace_meta(&a->t, RP_MERGED_KEY, &e, err);
 }
 
 static enum rp_code name_ranks(struct rp_activity *a, struct rp_err *err)

@@ -45,12 +45,11 @@ enum rp_code rp_texts_intern(struct rp_texts *t, struct rp_activity *a, int64_t 
                              struct rp_err *err)
 {
     uint32_t place = rp_map_get(&t->place, (uint64_t)number);
-    struct rp_texts_entry *entry;
 
     *out = 0;
     if (place == RP_MAP_NONE)
         return RP_OK;
-    entry = &t->list.at[place];
+    struct rp_texts_entry *entry = &t->list.at[place];
     if (entry->str == RP_NONE)
         RP_TRY(rp_activity_intern(a, t->bytes.at + entry->at, entry->n, &entry->str, err));
     *out = entry->str;

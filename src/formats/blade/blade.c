@@ -171,7 +171,6 @@ static enum rp_code take_constant(struct rp_blade *b, size_t i, const struct rp_
                                   struct rp_err *err)
 {
     struct rp_blade_argument *arg = &b->arguments.at[i];
-    enum rp_code code;
 
     if (arg->kind == RP_BLADE_RESOURCE || arg->kind == RP_BLADE_CONSTANT_RESOURCE)
         return rp_err_set(
@@ -183,7 +182,7 @@ static enum rp_code take_constant(struct rp_blade *b, size_t i, const struct rp_
             "the tar has no member '%s', which is argument %zu of the program: the tar is "
             "from another program",
             arg->member, i);
-    code = rp_tf_value_decode(arg->constant, 0, limits, &b->arena, &arg->value, err);
+    enum rp_code code = rp_tf_value_decode(arg->constant, 0, limits, &b->arena, &arg->value, err);
     if (code != RP_OK)
         return rp_err_prefix(err, code, "the constant of argument %zu", i);
     arg->found = true;
@@ -212,12 +211,11 @@ static enum rp_code open_program(const char *path, const struct rp_limits *limit
 {
     struct rp_input *in;
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     memset(out, 0, sizeof *out);
     RP_TRY(rp_input_open(path, limits, &in, err));
-    code = rp_input_slurp(in, &bytes, &n, err);
+    enum rp_code code = rp_input_slurp(in, &bytes, &n, err);
     if (code == RP_OK)
         code = rp_blade_parse(bytes, n, out, err);
     out->program = in;
@@ -227,10 +225,8 @@ static enum rp_code open_program(const char *path, const struct rp_limits *limit
 static enum rp_code open_data(const char *path, const struct rp_limits *limits, struct rp_blade *b,
                               struct rp_err *err)
 {
-    enum rp_code code;
-
     RP_TRY(rp_input_open(path, limits, &b->data, err));
-    code = rp_tar_open(b->data, limits, &b->tar, err);
+    enum rp_code code = rp_tar_open(b->data, limits, &b->tar, err);
     if (code == RP_OK)
         code = rp_blade_take_values(b, b->tar, limits, err);
     return code == RP_OK ? code : rp_err_prefix(err, code, "'%s'", path);
@@ -239,11 +235,9 @@ static enum rp_code open_data(const char *path, const struct rp_limits *limits, 
 enum rp_code rp_blade_open(const char *program, const char *data, const struct rp_limits *limits,
                            struct rp_blade *out, struct rp_err *err)
 {
-    enum rp_code code;
-
     RP_TRY(open_program(program, limits, out, err));
     RP_TRY(open_data(data, limits, out, err));
-    code = rp_blade_make_graph(out, err);
+    enum rp_code code = rp_blade_make_graph(out, err);
     return code == RP_OK ? code : rp_err_prefix(err, code, "'%s'", program);
 }
 

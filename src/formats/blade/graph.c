@@ -97,10 +97,9 @@ static void put_placeholder(struct rp_proto_writer *w, const char *name,
                             const struct rp_blade_argument *arg)
 {
     size_t node = rp_tf_begin_node(w, name, "Placeholder"), shape, dim;
-    struct rp_tf_open_attr attr;
 
     rp_tf_put_attr_type(w, "dtype", arg->type);
-    attr = rp_tf_begin_attr(w, "shape");
+    struct rp_tf_open_attr attr = rp_tf_begin_attr(w, "shape");
     shape = rp_proto_begin(w, RP_TF_ATTR_SHAPE);
     for (uint32_t i = 0; i < arg->value.rank; i++) {
         dim = rp_proto_begin(w, RP_TF_SHAPE_DIM);
@@ -151,7 +150,6 @@ enum rp_code rp_blade_make_graph(struct rp_blade *b, struct rp_err *err)
     uint64_t *inputs = rp_arena_calloc(&b->arena, b->arguments.n + 1, sizeof *inputs, 8);
     enum rp_code code = rp_err_need(inputs, err, "making a graph");
     struct rp_bytes bytes;
-    size_t versions;
 
     if (code == RP_OK)
         code = find_outputs(b, &outputs, err);
@@ -164,7 +162,7 @@ enum rp_code rp_blade_make_graph(struct rp_blade *b, struct rp_err *err)
         }
         put_call(b, inputs, &outputs);
         rp_proto_put_bytes(&b->graph, RP_TF_GRAPH_LIBRARY, b->library.at, b->library.n);
-        versions = rp_proto_begin(&b->graph, RP_TF_GRAPH_VERSIONS);
+        size_t versions = rp_proto_begin(&b->graph, RP_TF_GRAPH_VERSIONS);
         rp_proto_put_varint(&b->graph, RP_TF_VERSIONS_PRODUCER, (uint64_t)b->graph_version);
         rp_proto_end(&b->graph, versions);
         code = rp_proto_written(&b->graph, &bytes, err);

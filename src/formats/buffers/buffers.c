@@ -5,7 +5,6 @@
 #include "formats/buffers/lives.h"
 #include "formats/formats.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *const rp_buffer_kind_names[RP_BUFFER_KINDS] = {[RP_BUFFER_ARGUMENT] = "arguments",
@@ -49,11 +48,9 @@ void rp_buffers_release(struct rp_buffers *b)
 
 static bool next_line(struct text_reader *r)
 {
-    const char *nl;
-
     if (r->at == r->end)
         return false;
-    nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
+    const char *nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
     r->line = (struct text_line){r->at, (size_t)((nl ? nl : r->end) - r->at)};
     r->at = nl ? nl + 1 : r->end;
     r->number++;
@@ -346,12 +343,11 @@ static enum rp_code read_buffers(struct rp_input *in, const struct rp_read_optio
 {
     struct rp_buffers b;
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     rp_buffers_init(&b);
-    code = rp_buffers_read_text(&b, (const char *)bytes, n, options->limits, err);
+    enum rp_code code = rp_buffers_read_text(&b, (const char *)bytes, n, options->limits, err);
     rp_buffers_release(&b);
     to->content_bytes = n;
     return code;

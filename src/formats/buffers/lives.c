@@ -92,12 +92,12 @@ static enum rp_code cover_init(struct cover *c, const struct cover_event *events
 static enum rp_code cover_allocation(const struct cover_event *events, size_t n,
                                      struct rp_buffer_lives *out, int64_t *most, struct rp_err *err)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     struct cover c;
-    enum rp_code code = cover_init(&c, events, n, &scratch, err);
 
     *most = 0;
-    for (size_t i = 0; code == RP_OK && i < n;) {
+    RP_TRY(cover_init(&c, events, n, &scratch, err));
+    for (size_t i = 0; i < n;) {
         int64_t position = events[i].position, before = c.nodes[0].length, taken;
 
         for (; i < n && events[i].position == position; i++)
@@ -108,8 +108,7 @@ static enum rp_code cover_allocation(const struct cover_event *events, size_t n,
         if (position < (int64_t)out->npositions)
             out->taken[position] += taken - before;
     }
-    rp_arena_release(&scratch);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ all of them */
@@ -122,15 +121,13 @@ static uint64_t text_key(const char *text)
 static enum rp_code resolve_ranges(const struct rp_buffers *b, struct rp_buffer_lives *out,
                                    struct rp_err *err)
 {
-    struct rp_map values;
+    RP_SCOPED(rp_map_release) struct rp_map values = {0};
     uint32_t first;
-    enum rp_code code = RP_OK;
     int64_t end = (int64_t)out->npositions - 1;
 
-    rp_map_init(&values);
-    for (uint32_t i = 0; i < b->values.n && code == RP_OK; i++)
-        code = rp_map_intern(&values, text_key(b->values.at[i].name), i, &first, err);
-    for (size_t i = 0; i < b->ranges.n && code == RP_OK; i++) {
+    for (uint32_t i = 0; i < b->values.n; i++)
+        RP_TRY(rp_map_intern(&values, text_key(b->values.at[i].name), i, &first, err));
+    for (size_t i = 0; i < b->ranges.n; i++) {
         const struct rp_live_range *r = &b->ranges.at[i];
         uint32_t value = rp_map_get(&values, text_key(r->name));
 
@@ -139,20 +136,16 @@ static enum rp_code resolve_ranges(const struct rp_buffers *b, struct rp_buffer_
         out->at[out->n++] = (struct rp_buffer_live){value, r->first > end ? end : r->first,
                                                     r->last > end ? end : r->last};
     }
-    rp_map_release(&values);
-    return code;
+    return RP_OK;
 }
 
 /* The part of its allocation that a value takes; only a wrong file places a value outside of it. */
 static bool place_of(const struct rp_buffers *b, uint32_t value, int64_t *begin, int64_t *end)
 {
-    const struct rp_buffer_value *v;
-    int64_t whole;
-
     if (value == RP_NONE)
         return false;
-    v = &b->values.at[value];
-    whole = b->allocations.at[v->allocation].bytes;
+    const struct rp_buffer_value *v = &b->values.at[value];
+    int64_t whole = b->allocations.at[v->allocation].bytes;
     if (v->offset < 0 || v->bytes <= 0 || v->offset >= whole)
         return false;
     *begin = v->offset;
@@ -206,7 +199,6 @@ enum rp_code rp_buffers_lives(const struct rp_buffers *b, struct rp_arena *arena
                               struct rp_buffer_lives *out, struct rp_err *err)
 {
     struct cover_event *events;
-    enum rp_code code;
 
     *out = (struct rp_buffer_lives){.peak = -1, .peak_bytes = -1, .heap_peak_bytes = -1};
     for (size_t i = 0; i < b->allocations.n; i++)
@@ -222,7 +214,7 @@ enum rp_code rp_buffers_lives(const struct rp_buffers *b, struct rp_arena *arena
         free(events);
         return rp_err_nomem(err, "reading live ranges");
     }
-    code = resolve_ranges(b, out, err);
+    enum rp_code code = resolve_ranges(b, out, err);
     if (code == RP_OK)
         code = cover_all(b, out, events, err);
     free(events);

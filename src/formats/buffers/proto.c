@@ -8,7 +8,6 @@
 #include "formats/buffers/buffers.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DEPTH 32
@@ -116,14 +115,11 @@ static enum rp_code read_defined(struct proto_reader *r, struct rp_proto_cursor 
     uint64_t id = 0, value;
     const struct rp_proto_slot slots[] = {
         {DEFINED_NAME, .bytes = &name}, {DEFINED_ID, .u64 = &id}, {0}};
-    uint32_t known;
 
     while (rp_proto_next(&c, &it)) {
-        struct rp_proto_cursor list;
-
         if (rp_proto_take(slots, &it) || it.number != DEFINED_INDEX)
             continue;
-        list = rp_proto_list(&c, &it);
+        struct rp_proto_cursor list = rp_proto_list(&c, &it);
         while (used < 70 && rp_proto_packed_varint(&list, &value))
             used += (size_t)snprintf(index + used, sizeof index - used, "%s%llu", used ? "," : "{",
                                      (unsigned long long)value);
@@ -131,7 +127,7 @@ static enum rp_code read_defined(struct proto_reader *r, struct rp_proto_cursor 
     RP_TRY(rp_proto_finish(&c, r->err));
     if (used)
         snprintf(index + used, sizeof index - used, "}");
-    known = rp_map_get(&r->names, id);
+    uint32_t known = rp_map_get(&r->names, id);
     return keep_name(r,
                      !name.n && known != RP_MAP_NONE
                          ? rp_arena_printf(&r->b->arena, "%s%s", r->texts.at[known], index)
@@ -164,7 +160,6 @@ static enum rp_code read_assigned(struct proto_reader *r, struct rp_proto_cursor
 {
     struct rp_buffer_value v = {.name = "", .allocation = (uint32_t)r->b->allocations.n};
     uint64_t offset = 0, size = 0;
-    uint32_t text;
 
     RP_TRY(rp_proto_read(c,
                          (const struct rp_proto_slot[]){{ASSIGNED_ID, .i64 = &v.id},
@@ -174,7 +169,7 @@ static enum rp_code read_assigned(struct proto_reader *r, struct rp_proto_cursor
                          r->err));
     v.offset = small_size(offset);
     v.bytes = small_size(size);
-    text = rp_map_get(&r->logical, (uint64_t)v.id);
+    uint32_t text = rp_map_get(&r->logical, (uint64_t)v.id);
     if (text != RP_MAP_NONE)
         v.name = r->texts.at[text];
     RP_TRY(rp_map_put(&r->values, (uint64_t)v.id, (uint32_t)r->b->values.n, r->err));
@@ -255,10 +250,8 @@ static enum rp_code run_events(struct proto_reader *r, struct rp_proto_cursor c,
     *peak = 0;
     *peak_at = 0;
     while (i < until && rp_proto_next_bytes(&c, TRACE_EVENT, &it)) {
-        const struct rp_buffer_value *v;
-
         RP_TRY(read_event(r, rp_proto_enter(&c, &it), &e));
-        v = value_of(r, e.buffer);
+        const struct rp_buffer_value *v = value_of(r, e.buffer);
         i++;
         if (!v || e.kind >= HEAP_SHARE)
             continue;
@@ -280,29 +273,24 @@ static enum rp_code run_events(struct proto_reader *r, struct rp_proto_cursor c,
 /* Reads the order of the events, and for each value the events at which it begins and ends. */
 static enum rp_code read_lives(struct proto_reader *r, struct rp_proto_cursor c)
 {
-    struct rp_map open;
+    struct rp_map open = {0};
     struct rp_proto_item it;
     struct heap_event e;
     enum rp_code code = RP_OK;
 
-    rp_map_init(&open);
     while (code == RP_OK && rp_proto_next_bytes(&c, TRACE_EVENT, &it)) {
-        const struct rp_buffer_value *v;
-        struct rp_live_range range;
-        const char *name;
-        uint32_t at;
-
         code = read_event(r, rp_proto_enter(&c, &it), &e);
         if (code != RP_OK)
             break;
-        name = rp_arena_copy(&r->b->arena, (const char *)e.instruction.at, e.instruction.n);
+        const char *name =
+            rp_arena_copy(&r->b->arena, (const char *)e.instruction.at, e.instruction.n);
         code = name ? rp_vec_push(&r->b->order, name, r->err)
                     : rp_err_nomem(r->err, "reading a buffer assignment");
-        v = value_of(r, e.buffer);
-        at = rp_map_get(&open, (uint64_t)e.buffer);
+        const struct rp_buffer_value *v = value_of(r, e.buffer);
+        uint32_t at = rp_map_get(&open, (uint64_t)e.buffer);
         if (code != RP_OK || !v)
             continue;
-        range = (struct rp_live_range){v->name, (int64_t)r->b->order.n - 1, INT64_MAX};
+        struct rp_live_range range = {v->name, (int64_t)r->b->order.n - 1, INT64_MAX};
         if (e.kind == HEAP_ALLOC) {
             code = rp_map_put(&open, (uint64_t)e.buffer, (uint32_t)r->b->ranges.n, r->err);
             if (code == RP_OK)
@@ -329,10 +317,9 @@ static enum rp_code read_trace(struct proto_reader *r, struct rp_proto_cursor c)
     struct rp_map open;
     int64_t peak;
     size_t at, i;
-    enum rp_code code;
 
     rp_map_init(&open);
-    code = run_events(r, c, SIZE_MAX, &peak, &at, &open);
+    enum rp_code code = run_events(r, c, SIZE_MAX, &peak, &at, &open);
     rp_map_release(&open);
     rp_map_init(&open);
     if (code == RP_OK)
@@ -406,9 +393,6 @@ enum rp_code rp_buffers_read_proto(struct rp_buffers *b, struct rp_bytes proto, 
     enum rp_code code = RP_OK;
 
     *found = false;
-    rp_map_init(&r.names);
-    rp_map_init(&r.logical);
-    rp_map_init(&r.values);
     while (code == RP_OK && rp_proto_next_bytes(&c, HLO_MODULE, &it))
         code = read_module(&r, rp_proto_enter(&c, &it));
     c = rp_proto_cursor(proto.at, proto.n, 0, DEPTH);

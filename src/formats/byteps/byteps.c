@@ -19,7 +19,6 @@
 #include "trace/build/build.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TIME_MAX_US (INT64_MAX / 4000)
@@ -50,11 +49,9 @@ struct word {
 
 static bool next_line(struct log_reader *r, struct word *out)
 {
-    const char *nl;
-
     if (r->at == r->end)
         return false;
-    nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
+    const char *nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
     *out = (struct word){r->at, (size_t)((nl ? nl : r->end) - r->at)};
     if (out->n && out->at[out->n - 1] == '\r')
         out->n--;
@@ -70,11 +67,9 @@ static size_t split_line(struct word line, const char *separators, struct word *
     size_t i = 0, n = 0;
 
     while (i < line.n && n < FIELDS) {
-        size_t from;
-
         while (i < line.n && ((unsigned char)line.at[i] <= ' ' || strchr(separators, line.at[i])))
             i++;
-        from = i;
+        size_t from = i;
         while (i < line.n && (unsigned char)line.at[i] > ' ' && !strchr(separators, line.at[i]))
             i++;
         if (i > from)
@@ -115,13 +110,13 @@ static enum rp_code name_key(struct log_reader *r, struct word name, struct word
     char text[300];
     int64_t number_of;
     rp_str id;
-    int n;
 
     if (!parse_number(key, INT64_MAX, &number_of))
         return RP_OK;
-    n = parts ? snprintf(text, sizeof text, "%.*s~PART%zu", (int)(name.n < 250 ? name.n : 250),
-                         name.at, part)
-              : snprintf(text, sizeof text, "%.*s", (int)(name.n < 250 ? name.n : 250), name.at);
+    int n = parts
+                ? snprintf(text, sizeof text, "%.*s~PART%zu", (int)(name.n < 250 ? name.n : 250),
+                           name.at, part)
+                : snprintf(text, sizeof text, "%.*s", (int)(name.n < 250 ? name.n : 250), name.at);
     RP_TRY(rp_builder_intern(r->b, text, (size_t)n, &id, r->err));
     return rp_map_put(&r->name_of, (uint64_t)number_of, id, r->err);
 }
@@ -175,13 +170,12 @@ static enum rp_code find_keys(struct log_reader *r, const char *log, const struc
         char path[4096];
         struct rp_input *in;
         const uint8_t *bytes;
-        enum rp_code code;
         size_t n;
 
         snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - log + 1) : 0, log, places[i]);
         if (rp_input_open(path, limits, &in, NULL) != RP_OK)
             continue;
-        code = rp_input_slurp(in, &bytes, &n, NULL);
+        enum rp_code code = rp_input_slurp(in, &bytes, &n, NULL);
         if (code == RP_OK)
             code = read_keys(r, (const char *)bytes, n);
         else
@@ -198,13 +192,12 @@ static enum rp_code tensor_of(struct log_reader *r, int64_t key, rp_str *out)
 {
     uint32_t known = rp_map_get(&r->name_of, (uint64_t)key);
     char text[32];
-    int n;
 
     if (known != RP_MAP_NONE) {
         *out = known;
         return RP_OK;
     }
-    n = snprintf(text, sizeof text, "key %lld", (long long)key);
+    int n = snprintf(text, sizeof text, "key %lld", (long long)key);
     return rp_builder_intern(r->b, text, (size_t)n, out, r->err);
 }
 
@@ -400,7 +393,6 @@ static enum rp_code read_log(struct rp_input *in, const struct rp_read_options *
     const struct rp_limits *limits = options ? options->limits : NULL;
     const uint8_t *bytes;
     struct word first = {0};
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
@@ -410,9 +402,7 @@ static enum rp_code read_log(struct rp_input *in, const struct rp_read_options *
     r.of_server = is_operation(first);
     r.at = r.text;
     r.line = 0;
-    rp_map_init(&r.name_of);
-    rp_map_init(&r.named);
-    code = rp_builder_new(limits, &r.b, err);
+    enum rp_code code = rp_builder_new(limits, &r.b, err);
     if (code == RP_OK)
         code = find_keys(&r, rp_input_borrow_name(in), limits);
     if (code == RP_OK)

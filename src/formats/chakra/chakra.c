@@ -248,7 +248,6 @@ static enum rp_code read_outputs(struct chakra *r, struct rp_proto_cursor c, str
 {
     struct rp_bytes shapes = {0}, types = {0};
     struct rp_proto_item it;
-    char *both;
 
     while (rp_proto_next(&c, &it)) {
         if (it.number == RP_CHAKRA_IO_SHAPES && it.wire == RP_WIRE_BYTES)
@@ -261,7 +260,7 @@ static enum rp_code read_outputs(struct chakra *r, struct rp_proto_cursor c, str
         return RP_OK;
     r->text.n = 0;
     RP_TRY(rp_vec_reserve(&r->text, shapes.n + types.n, r->err));
-    both = r->text.at;
+    char *both = r->text.at;
     memcpy(both, shapes.at, shapes.n);
     memcpy(both + shapes.n, types.at, types.n);
     return rp_exec_shape(r->p, both, both + shapes.n, both + shapes.n + types.n, &node->shape,
@@ -365,24 +364,20 @@ static enum rp_code chakra_init(struct chakra *r, const struct rp_read_options *
     RP_TRY(rp_program_new("execution-trace", &to->program, err));
     r->p = to->program;
     r->limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
-    rp_map_init(&r->op_of);
     return RP_OK;
 }
 
 static enum rp_code read_binary(struct rp_input *in, const struct rp_read_options *options,
                                 struct rp_import *to, struct rp_err *err)
 {
-    struct chakra r;
+    RP_SCOPED(chakra_release) struct chakra r = {0};
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     RP_TRY(chakra_init(&r, options, to, err));
     to->content_bytes = n;
-    code = read_messages(&r, bytes, n);
-    chakra_release(&r);
-    return code;
+    return read_messages(&r, bytes, n);
 }
 
 /* Whether two frames follow: GlobalMetadata (a version, or attributes of which the first is the
@@ -545,10 +540,9 @@ static enum rp_code read_json(struct rp_input *in, const struct rp_read_options 
     struct rp_json_options settings = {.limits = options->limits};
     struct rp_json *json = NULL;
     struct chakra r;
-    enum rp_code code;
 
     RP_TRY(chakra_init(&r, options, to, err));
-    code = rp_json_open(in, &settings, &json, err);
+    enum rp_code code = rp_json_open(in, &settings, &json, err);
     if (code == RP_OK)
         code = json_nodes(&r, json);
     rp_json_close(json);

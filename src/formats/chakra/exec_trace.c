@@ -346,14 +346,11 @@ static enum rp_code exec_trace_read(struct rp_input *in, const struct rp_read_op
 {
     struct rp_json_options json = {.limits = options->limits};
     struct exec_trace r = {.err = err};
-    enum rp_code code;
 
     RP_TRY(rp_program_new("execution-trace", &to->program, err));
     r.p = to->program;
     r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
-    rp_map_init(&r.maker);
-    rp_map_init(&r.op_of);
-    code = rp_json_open(in, &json, &r.json, err);
+    enum rp_code code = rp_json_open(in, &json, &r.json, err);
     if (code == RP_OK)
         code = read_nodes(&r);
     rp_json_close(r.json);

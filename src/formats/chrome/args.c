@@ -200,13 +200,12 @@ static enum rp_code intern_number(struct rp_chrome *r, const char *s, size_t len
     const char *e = memchr(s, 'e', len), *end;
     int64_t exponent = 0;
     size_t n = 0;
-    char *to;
 
     e = e ? e : memchr(s, 'E', len);
     end = e ? e : s + len;
     r->scratch.n = 0;
     RP_TRY(rp_vec_reserve(&r->scratch, len + 40, err));
-    to = r->scratch.at;
+    char *to = r->scratch.at;
     n = (size_t)sprintf(to, "number %s", *s == '-' ? "-" : "");
     if (e && (s + len - e > 18 ||
               !rp_chrome_parse_int(e + 1 + (e[1] == '+'), (size_t)(s + len - e - 1 - (e[1] == '+')),
@@ -317,7 +316,6 @@ static enum rp_code read_arg(struct rp_chrome *r, struct rp_json_token *token, u
     struct rp_json_token v = {0};
     struct rp_arg arg = {0};
     struct key key = {0};
-    uint32_t twin;
 
     key.node = *node ? find_child(r, *node, token) : 0;
     if (key.node) {
@@ -338,7 +336,7 @@ static enum rp_code read_arg(struct rp_chrome *r, struct rp_json_token *token, u
     }
     if (*node ? r->nodes.at[*node].is_correlation : is_correlation(r, arg.key))
         RP_TRY(rp_chrome_set_correlation(r, &arg, &v, out, err));
-    twin = *node ? r->nodes.at[*node].replaces : find_twin(r, out->n, arg.key);
+    uint32_t twin = *node ? r->nodes.at[*node].replaces : find_twin(r, out->n, arg.key);
     return put_arg(r, &arg, twin, out, err);
 }
 

@@ -36,8 +36,6 @@ static bool is_other(const uint8_t *head, size_t n)
 
 static enum rp_sniff sniff_array(const uint8_t *head, size_t n, size_t at)
 {
-    int has;
-
     at = rp_sniff_space(head, n, at + 1);
     if (at == n)
         return RP_SNIFF_FALLBACK;
@@ -46,21 +44,20 @@ static enum rp_sniff sniff_array(const uint8_t *head, size_t n, size_t at)
     at = rp_sniff_space(head, n, at + 1);
     if (at < n && head[at] == '}')
         return RP_SNIFF_FALLBACK; /* the first one is empty */
-    has = rp_sniff_json_key(head, n, 2, "ph");
+    int has = rp_sniff_json_key(head, n, 2, "ph");
     return has > 0 ? RP_SNIFF_CERTAIN : has == 0 ? RP_SNIFF_FALLBACK : RP_SNIFF_NO;
 }
 
 static enum rp_sniff sniff_chrome(const uint8_t *head, size_t n, const char *file)
 {
     size_t at = rp_sniff_space(head, n, 0);
-    int has;
 
     (void)file;
     if (at == n || (head[at] != '{' && head[at] != '['))
         return RP_SNIFF_NO;
     if (head[at] == '[')
         return sniff_array(head, n, at);
-    has = rp_sniff_json_key(head, n, 1, "traceEvents");
+    int has = rp_sniff_json_key(head, n, 1, "traceEvents");
     if (has > 0)
         return RP_SNIFF_CERTAIN;
     return has < 0 || is_other(head, n) ? RP_SNIFF_NO : RP_SNIFF_FALLBACK;
@@ -70,13 +67,12 @@ static enum rp_sniff sniff_chrome(const uint8_t *head, size_t n, const char *fil
 static enum rp_sniff sniff_dftracer(const uint8_t *head, size_t n, const char *file)
 {
     size_t at = rp_sniff_space(head, n, 0), end;
-    const uint8_t *line;
 
     (void)file;
     if (at == n || head[at] != '[' || sniff_array(head, n, at) != RP_SNIFF_CERTAIN)
         return RP_SNIFF_NO;
     at = rp_sniff_space(head, n, at + 1);
-    line = memchr(head + at, '\n', n - at);
+    const uint8_t *line = memchr(head + at, '\n', n - at);
     if (!line || line == head)
         return RP_SNIFF_NO;
     for (end = (size_t)(line - head); end > at && (head[end - 1] == '\r' || head[end - 1] == ' ');)
@@ -389,13 +385,12 @@ static enum rp_code read_trace(struct rp_input *in, const struct rp_read_options
 {
     struct rp_chrome *r = calloc(1, sizeof *r);
     int64_t begin_ns = rp_clock_ns();
-    enum rp_code code;
 
     RP_TRY(rp_err_need(r, err, "reading a trace"));
     r->in = in;
     r->options = options;
     r->lines = lines;
-    code = open_reader(r, err);
+    enum rp_code code = open_reader(r, err);
     if (code == RP_OK)
         code = read_document(r, err);
     if (code == RP_OK)

@@ -242,11 +242,10 @@ static enum rp_code read_field(struct rp_chrome *r, struct rp_chrome_event *e,
                                struct rp_json_token *key, struct rp_err *err)
 {
     struct rp_json_token v;
-    enum rp_chrome_field field;
 
     if (key->has_escapes && !rp_json_decode(r->json, key))
         return RP_OK;
-    field = field_of(key);
+    enum rp_chrome_field field = field_of(key);
     e->duplicates += field != RP_CHROME_OTHER && (e->seen >> field & 1);
     e->seen |= 1u << field;
     if (field == RP_CHROME_ARGS)
@@ -271,7 +270,6 @@ static enum rp_code new_category(struct rp_chrome *r, struct rp_json_token *toke
                                  struct rp_err *err)
 {
     struct rp_chrome_category fresh = {.text = token->text, .len = token->len};
-    struct rp_chrome_kind is;
 
     RP_TRY(rp_chrome_intern_token(r, token, &fresh.str, err));
     *out = rp_map_get(&r->category_of, fresh.str);
@@ -280,7 +278,7 @@ static enum rp_code new_category(struct rp_chrome *r, struct rp_json_token *toke
     *out = (uint32_t)r->categories.n;
     fresh.text = rp_arena_copy(&r->arena, fresh.text, fresh.len);
     RP_TRY(rp_err_need(fresh.text, err, "reading categories"));
-    is = rp_chrome_category_kind(token->text, token->len);
+    struct rp_chrome_kind is = rp_chrome_category_kind(token->text, token->len);
     fresh.kind = is.kind;
     fresh.flags = is.flags;
     r->facts.signs |= is.signs;
@@ -320,7 +318,6 @@ static enum rp_code find_origin(struct rp_chrome *r, const struct rp_chrome_even
 {
     struct rp_chrome_category *c = &r->categories.at[e->category];
     char phase = e->phase;
-    struct rp_origin origin;
     size_t i;
 
     for (i = 0; i < sizeof c->recent / sizeof *c->recent; i++)
@@ -329,11 +326,11 @@ static enum rp_code find_origin(struct rp_chrome *r, const struct rp_chrome_even
             *out = c->recent[i].origin;
             return RP_OK;
         }
-    origin = (struct rp_origin){.category = c->str,
-                                .phase = phase,
-                                .kind = rp_chrome_phase_kind(phase, kind),
-                                .flags = (uint8_t)((phase == 'X' ? c->flags : 0) | e->scope),
-                                .has_category = c->text != NULL};
+    struct rp_origin origin = {.category = c->str,
+                               .phase = phase,
+                               .kind = rp_chrome_phase_kind(phase, kind),
+                               .flags = (uint8_t)((phase == 'X' ? c->flags : 0) | e->scope),
+                               .has_category = c->text != NULL};
     RP_TRY(rp_builder_origin(r->builder, &origin, out, err));
     i = c->next++ % (sizeof c->recent / sizeof *c->recent);
     c->recent[i].phase = phase;
@@ -405,15 +402,13 @@ static bool begins_with(const char *s, size_t len, const char *word)
 static enum rp_code read_metadata(struct rp_chrome *r, const struct rp_chrome_event *e,
                                   rp_track track, struct rp_err *err)
 {
-    const char *s;
     size_t len;
     uint32_t process;
-    rp_str name;
 
     if (!e->args.n || r->args.at[0].type != RP_ARG_STR)
         return RP_OK;
-    name = r->args.at[0].v.s;
-    s = rp_builder_borrow_str(r->builder, e->name, &len);
+    rp_str name = r->args.at[0].v.s;
+    const char *s = rp_builder_borrow_str(r->builder, e->name, &len);
     RP_TRY(rp_builder_process(r->builder, e->pid.number, e->pid.text, &process, err));
     if (len == 12 && memcmp(s, "process_name", 12) == 0) {
         s = rp_builder_borrow_str(r->builder, name, &len);

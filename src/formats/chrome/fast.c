@@ -526,11 +526,10 @@ static void complete_event(const struct values *v, struct rp_chrome_event *e)
 /* Follows the tree from the '{' to after the '}'; returns 0 if the event does not fit. */
 static uint32_t walk_event(struct walk *w)
 {
-    struct rp_chrome_step *s;
     uint32_t step = 0;
 
     while ((step = next_step(w, step))) {
-        s = &w->r->learn.steps.at[step];
+        struct rp_chrome_step *s = &w->r->learn.steps.at[step];
         w->at += s->len;
         w->ix += s->nindex;
         if (s->field == RP_CHROME_END)
@@ -546,14 +545,12 @@ bool rp_chrome_read_fast(struct rp_chrome *r, enum rp_code *code, struct rp_err 
     struct rp_json *p = r->json;
     const char *at = p->at;
     const uint32_t *ix = p->ix;
-    struct rp_chrome_event e;
     struct walk w = {.r = r, .at = at, .ix = ix, .err = err};
-    uint32_t step;
 
     if (p->end - p->text < 8)
         return false;
     w.last8 = p->end - 8;
-    step = walk_event(&w);
+    uint32_t step = walk_event(&w);
     *code = w.code;
     if (!step) {
         if (w.code != RP_OK || rp_json_failed(p))
@@ -565,7 +562,7 @@ bool rp_chrome_read_fast(struct rp_chrome *r, enum rp_code *code, struct rp_err 
     p->at = w.at;
     p->ix = w.ix;
     r->learn.credit += r->learn.credit < CREDIT;
-    e = r->learn.events.at[r->learn.steps.at[step].event];
+    struct rp_chrome_event e = r->learn.events.at[r->learn.steps.at[step].event];
     complete_event(&w.v, &e);
     *code = rp_chrome_add(r, &e, err);
     return true;

@@ -128,7 +128,6 @@ enum rp_code rp_chrome_end_fused(struct rp_chrome *r, struct rp_err *err)
     size_t n = r->fused.processes.n, end;
     struct rp_emit e;
     rp_str key, value;
-    enum rp_code code;
 
     if (r->fused.count_of.n < 2) /* one rank is no join */
         return RP_OK;
@@ -141,9 +140,9 @@ enum rp_code rp_chrome_end_fused(struct rp_chrome *r, struct rp_err *err)
         put_rank(r, &e, i, end);
     }
     rp_emit_char(&e, ']');
-    code = e.failure.code == RP_OK
-               ? rp_chrome_intern(r, RP_MERGED_KEY, strlen(RP_MERGED_KEY), &key, err)
-               : rp_err_nomem(err, "joining ranks");
+    enum rp_code code = e.failure.code == RP_OK
+                            ? rp_chrome_intern(r, RP_MERGED_KEY, strlen(RP_MERGED_KEY), &key, err)
+                            : rp_err_nomem(err, "joining ranks");
     if (code == RP_OK)
         code = rp_chrome_intern(r, e.buffer, rp_emit_length(&e), &value, err);
     rp_emit_abandon(&e);

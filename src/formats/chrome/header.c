@@ -81,7 +81,6 @@ enum rp_code rp_chrome_read_header(struct rp_chrome *r, struct rp_json_token *to
                                    struct rp_err *err)
 {
     struct keep k = {.r = r};
-    const char *name;
     rp_str key, value;
     size_t len;
 
@@ -93,7 +92,7 @@ enum rp_code rp_chrome_read_header(struct rp_chrome *r, struct rp_json_token *to
         return rp_builder_warn(r->builder, err,
                                "the value of '%.80s' is larger than %u MiB and was skipped",
                                rp_builder_borrow_str(r->builder, key, &len), META_BYTES >> 20);
-    name = rp_builder_borrow_str(r->builder, key, &len);
+    const char *name = rp_builder_borrow_str(r->builder, key, &len);
     RP_TRY(rp_chrome_read_fact(&r->facts, name, len, r->scratch.at, r->scratch.n, err));
     RP_TRY(rp_chrome_intern(r, r->scratch.at, r->scratch.n, &value, err));
     return rp_builder_add_meta(r->builder, key, value, r->has_list, err);

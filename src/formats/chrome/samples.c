@@ -149,14 +149,13 @@ enum rp_code rp_chrome_read_samples(struct rp_chrome *r, struct rp_err *err)
 static enum rp_code make_stack(struct rp_chrome *r, uint64_t key, uint32_t *stack,
                                struct rp_err *err)
 {
-    struct rp_chrome_frame *f;
     uint32_t i, id;
 
     *stack = RP_NONE;
     r->sampled.path.n = 0;
     for (i = rp_map_get(&r->sampled.frame_of, key); key && i != RP_MAP_NONE;
          i = rp_map_get(&r->sampled.frame_of, key)) {
-        f = &r->sampled.frames.at[i];
+        struct rp_chrome_frame *f = &r->sampled.frames.at[i];
         *stack = f->stack;
         if (f->walked)
             break;
@@ -165,7 +164,7 @@ static enum rp_code make_stack(struct rp_chrome *r, uint64_t key, uint32_t *stac
         key = f->parent;
     }
     while (r->sampled.path.n) {
-        f = &r->sampled.frames.at[r->sampled.path.at[--r->sampled.path.n]];
+        struct rp_chrome_frame *f = &r->sampled.frames.at[r->sampled.path.at[--r->sampled.path.n]];
         RP_TRY(rp_builder_frame(r->builder, &f->frame, &id, err));
         RP_TRY(rp_builder_stack(r->builder, *stack, id, stack, err));
         f->stack = *stack;

@@ -94,11 +94,9 @@ static uint32_t name_slot(const char *s, size_t len)
 enum rp_code rp_chrome_intern_name(struct rp_chrome *r, struct rp_json_token *token, rp_str *out,
                                    struct rp_err *err)
 {
-    struct rp_chrome_memo *memo;
-
     if (token->len < 8 || token->has_escapes)
         return rp_chrome_intern_token(r, token, out, err);
-    memo = &r->names[name_slot(token->text, token->len)];
+    struct rp_chrome_memo *memo = &r->names[name_slot(token->text, token->len)];
     if (rp_chrome_recall(r, memo, token->text, token->len)) {
         *out = memo->str;
         return RP_OK;

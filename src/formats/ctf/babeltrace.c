@@ -398,10 +398,9 @@ enum rp_code rp_ctf_babeltrace_run(const char *folder, struct rp_ctf_wire *w, st
     struct sink s = {.bt = bt, .wire = w};
     struct graph g = {0};
     bt_graph_run_status status = BT_GRAPH_RUN_STATUS_AGAIN;
-    enum rp_code code;
 
     RP_TRY(load_library(&library, err));
-    code = build_graph(&g, folder, &s, err);
+    enum rp_code code = build_graph(&g, folder, &s, err);
     while (code == RP_OK && status == BT_GRAPH_RUN_STATUS_AGAIN)
         status = bt->graph_run(g.graph);
     if (code == RP_OK && status != BT_GRAPH_RUN_STATUS_OK)

@@ -160,7 +160,6 @@ _Noreturn static void run_child(const char *folder, int to)
     struct rp_ctf_wire w = {.fd = to};
     struct rp_err err = RP_ERR_INIT;
     struct rlimit cpu;
-    enum rp_code code;
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
     if (null >= 0) /* its output when it aborts is not useful */
@@ -171,7 +170,7 @@ _Noreturn static void run_child(const char *folder, int to)
     cpu.rlim_max = cpu.rlim_cur + 1;
     setrlimit(RLIMIT_CPU, &cpu);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    code = rp_ctf_babeltrace_run(folder, &w, &err);
+    enum rp_code code = rp_ctf_babeltrace_run(folder, &w, &err);
     begin_message(&w, END);
     put_number(&w, (uint64_t)code);
     put_text(&w, err.text);
@@ -227,16 +226,14 @@ static const char *get_text(struct fields *f)
 
 static void get_field(struct fields *f, struct rp_ctf_field *out)
 {
-    uint64_t type, value;
-
     *out = (struct rp_ctf_field){.name = get_text(f)};
-    type = get_number(f);
+    uint64_t type = get_number(f);
     out->type = (uint8_t)type;
     out->is_unsigned = type >> 8 & 1;
     if (out->type == RP_ARG_STR) {
         out->text = get_text(f);
     } else {
-        value = get_number(f);
+        uint64_t value = get_number(f);
         memcpy(out->type == RP_ARG_F64 ? (void *)&out->f : &out->i, &value, sizeof value);
     }
     f->bad |= !out->name || (out->type == RP_ARG_STR && !out->text);
@@ -251,14 +248,13 @@ static enum rp_code take_event(struct child_reader *r, struct fields *f, struct 
 {
     const struct rp_read_options *o = r->other->t.options;
     struct rp_ctf_other_row e = {.name = get_text(f)};
-    uint64_t n;
 
     e.thread = get_text(f);
     e.ns = (int64_t)get_number(f);
     e.pid = (int64_t)get_number(f);
     e.tid = (int64_t)get_number(f);
     e.cpu = (int64_t)get_number(f);
-    n = get_number(f);
+    uint64_t n = get_number(f);
     if (f->bad || !e.name || n > RP_CTF_FIELDS_MAX)
         return bad_message(err);
     for (e.nfields = 0; e.nfields < n; e.nfields++)
@@ -330,12 +326,11 @@ static enum rp_code receive_events(struct child_reader *r, struct rp_err *err)
 {
     while (!r->ended) { /* the pipe may stay open: other forked processes may have inherited it */
         struct pollfd there = {.fd = r->fd, .events = POLLIN};
-        ssize_t n;
 
         RP_TRY(rp_vec_reserve(&r->bytes, SEND_BYTES, err));
         if (poll(&there, 1, SILENCE_MS) == 0)
             return never_ends(err);
-        n = read(r->fd, r->bytes.at + r->bytes.n, SEND_BYTES);
+        ssize_t n = read(r->fd, r->bytes.at + r->bytes.n, SEND_BYTES);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -401,15 +396,13 @@ static enum rp_code start_child(struct child_reader *r, const char *folder, pid_
 
 static enum rp_code read_child(struct child_reader *r, const char *folder, struct rp_err *err)
 {
-    enum rp_code code;
     pid_t child = 0;
-    int status;
 
     RP_TRY(start_child(r, folder, &child, err));
-    code = receive_events(r, err);
+    enum rp_code code = receive_events(r, err);
     if (code != RP_OK)
         kill(child, SIGKILL);
-    status = end_child(child, r->fd);
+    int status = end_child(child, r->fd);
     return code == RP_OK && !r->ended ? judge_end(status, err) : code;
 }
 

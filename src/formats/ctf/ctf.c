@@ -204,7 +204,6 @@ enum rp_code rp_ctf_reader_init(struct rp_ctf_reader *r, struct rp_input *in,
     struct rp_arg result = {.type = RP_ARG_I64}, value = {.type = RP_ARG_F64};
 
     *r = (struct rp_ctf_reader){.spill_at = RP_CTF_SPILL};
-    rp_map_init(&r->lost_places);
     RP_TRY(rp_proto_trace_init(&r->t, in, options, "ctf", err));
     r->texts = calloc(RP_CTF_TEXTS_MAX, sizeof *r->texts);
     RP_TRY(rp_err_need(r->texts, err, "reading a recording"));
@@ -325,21 +324,19 @@ RP_ORDER(by_begin, struct stream_place, RP_UP(pid), RP_UP(begin), RP_UP(from))
    after the last program that it ran, such as `python` where a shell script became it. */
 static enum rp_code read_streams(struct rp_ctf_reader *r, struct rp_err *err)
 {
-    RP_VEC(struct stream_place) places = {0};
-    enum rp_code code = RP_OK;
+    RP_VEC_LOCAL(struct stream_place, places);
 
-    for (size_t i = 0; i < r->packets.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < r->packets.n; i++) {
         const struct rp_ctf_packet *head = &r->packets.at[i].head;
         struct stream_place place = {head->timestamp_begin, i, head->pid};
 
         if (begins_stream(r, i))
-            code = rp_vec_push(&places, place, err);
+            RP_TRY(rp_vec_push(&places, place, err));
     }
     rp_sort(places.at, places.n, sizeof *places.at, by_begin);
-    for (size_t i = 0; i < places.n && code == RP_OK; i++)
-        code = read_stream(r, places.at[i].from, err);
-    rp_vec_release(&places);
-    return code;
+    for (size_t i = 0; i < places.n; i++)
+        RP_TRY(read_stream(r, places.at[i].from, err));
+    return RP_OK;
 }
 
 enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
@@ -450,7 +447,6 @@ static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, cons
                               struct rp_import *to, struct rp_err *err)
 {
     int64_t began = rp_clock_ns();
-    enum rp_code code;
 
     RP_TRY(rp_ctf_describe(r, err));
     RP_TRY(folder ? rp_ctf_files_open(r, folder, err) : rp_ctf_files_beside(r, in, err));
@@ -461,7 +457,7 @@ static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, cons
     RP_TRY(rp_ctf_check_numbers(r, err));
     RP_TRY(rp_ctf_profiles_append(r, folder, err));
     rp_ctf_files_close(r);
-    code = rp_proto_trace_finish(&r->t, to, began, err);
+    enum rp_code code = rp_proto_trace_finish(&r->t, to, began, err);
     to->content_bytes += r->total_bytes;
     to->unread |= r->has_command ? RP_SECRET_BIT(COMMAND) : 0;
     return code;
@@ -492,12 +488,11 @@ static enum rp_code read_other(struct rp_input *in, const char *folder,
                                struct rp_err *err)
 {
     char unpacked[RP_CTF_UNPACKED_MAX];
-    enum rp_code code;
 
     if (folder)
         return rp_ctf_read_other(in, folder, options, to, err);
     RP_TRY(rp_ctf_files_unpack(in, unpacked, err));
-    code = rp_ctf_read_other(in, unpacked, options, to, err);
+    enum rp_code code = rp_ctf_read_other(in, unpacked, options, to, err);
     rp_ctf_files_remove(unpacked);
     return code;
 }

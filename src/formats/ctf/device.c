@@ -122,12 +122,11 @@ enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_spa
                              .end_ns = raw->ts_ns + raw->dur_ns,
                              .device = e->device,
                              .stream = e->track};
-    const char *text;
 
     if (e->device == RP_CTF_SPAN_DEVICE || !e->link)
         return RP_OK;
     if (e->kind == RP_CTF_KIND_SYNC) {
-        text = rp_builder_borrow_str(r->t.builder, raw->name, NULL);
+        const char *text = rp_builder_borrow_str(r->t.builder, raw->name, NULL);
         if (!strcmp(text, "Context Sync"))
             b.what = WAIT_DEVICE;
         else if (!strcmp(text, "Stream Sync"))
@@ -153,13 +152,12 @@ RP_ORDER(by_begin, struct rp_ctf_copy, by_stream(&a->b, &b->b), RP_UP(b.begin_ns
 static void follow(struct rp_ctf_reader *r, const struct rp_ctf_bound *b)
 {
     const struct rp_ctf_copy work = {.b = *b};
-    struct rp_ctf_copy *copy;
     size_t i;
 
     RP_LOWER_BOUND(i, r->copies.n, by_begin(&r->copies.at[i], &work) < 0);
     if (!i)
         return;
-    copy = &r->copies.at[i - 1];
+    struct rp_ctf_copy *copy = &r->copies.at[i - 1];
     if (!by_stream(&copy->b, b) && b->link > copy->b.link && b->begin_ns < copy->next_ns)
         copy->next_ns = b->begin_ns;
 }
@@ -243,15 +241,13 @@ enum rp_code rp_ctf_device_judge(struct rp_ctf_reader *r, struct rp_err *err)
     struct latest l = {0};
     uint64_t late = 0;
     int64_t most_ns = 0;
-    enum rp_code code;
 
     if (!r->bounds.n)
         return RP_OK;
     if (r->has_cuda && r->copies.n)
         RP_TRY(shorten_copies(r, err));
-    rp_map_init(&l.places);
     qsort(r->bounds.at, r->bounds.n, sizeof *r->bounds.at, by_link);
-    code = compare_waits(r, &l, &late, &most_ns, err);
+    enum rp_code code = compare_waits(r, &l, &late, &most_ns, err);
     rp_map_release(&l.places);
     rp_vec_release(&l.ends);
     if (code != RP_OK || !late)

@@ -164,11 +164,10 @@ static enum rp_code list_files(struct rp_ctf_reader *r, DIR *dir, const char *fo
 enum rp_code rp_ctf_files_open(struct rp_ctf_reader *r, const char *folder, struct rp_err *err)
 {
     DIR *dir = opendir(folder);
-    enum rp_code code;
 
     if (!dir)
         return rp_err_set_os(err, errno, "cannot read the folder '%s'", folder);
-    code = list_files(r, dir, folder, err);
+    enum rp_code code = list_files(r, dir, folder, err);
     closedir(dir);
     for (size_t i = 0; code == RP_OK && i < r->files.n; i++)
         code = open_file(r, &r->files.at[i], err);
@@ -202,13 +201,11 @@ static enum rp_code write_file(const char *folder, const char *name, const uint8
                                struct rp_err *err)
 {
     char path[RP_CTF_UNPACKED_MAX + 256];
-    FILE *f;
-    bool done;
 
     if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
         return rp_err_set(err, RP_LIMIT, "the name '%.100s' is too long", name);
-    f = fopen(path, "wxe");
-    done = f && fwrite(bytes, 1, n, f) == n;
+    FILE *f = fopen(path, "wxe");
+    bool done = f && fwrite(bytes, 1, n, f) == n;
     if (f)
         done = !fclose(f) && done;
     return done ? RP_OK : rp_err_set_os(err, errno, "cannot unpack the trace into '%s'", path);
@@ -218,9 +215,7 @@ enum rp_code rp_ctf_files_unpack(struct rp_input *in, char folder[RP_CTF_UNPACKE
                                  struct rp_err *err)
 {
     const char *place = getenv("TMPDIR");
-    const struct rp_beside *files;
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
@@ -228,8 +223,8 @@ enum rp_code rp_ctf_files_unpack(struct rp_input *in, char folder[RP_CTF_UNPACKE
              place && *place ? place : "/tmp");
     if (!mkdtemp(folder))
         return rp_err_set_os(err, errno, "cannot unpack the trace into '%s'", folder);
-    code = write_file(folder, "metadata", bytes, n, err);
-    files = rp_input_borrow_beside(in, &n);
+    enum rp_code code = write_file(folder, "metadata", bytes, n, err);
+    const struct rp_beside *files = rp_input_borrow_beside(in, &n);
     for (size_t i = 0; code == RP_OK && i < n; i++)
         if (files[i].name[0] != '.' && !strchr(files[i].name, '/'))
             code = write_file(folder, files[i].name, files[i].bytes, files[i].n, err);

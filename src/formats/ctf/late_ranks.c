@@ -137,7 +137,6 @@ static bool write_description(const char *folder, const char *text, const struct
     const char *rest = strchr(strchr(at, ';') + 1, ';');
     struct stat st;
     FILE *f = NULL;
-    bool good;
 
     if (snprintf(path, sizeof path, "%s/metadata", folder) < (int)sizeof path &&
         snprintf(hidden, sizeof hidden, "%s/.metadata_%d_", folder, (int)getpid()) <
@@ -147,8 +146,8 @@ static bool write_description(const char *folder, const char *text, const struct
         return false;
     if (!stat(folder, &st))
         (void)!fchmod(fileno(f), RP_CTF_FILE_MODE(st.st_mode));
-    good = fprintf(f, "%.*s rank = %d; world_size = %d%s", (int)(at - text), text, late->rank,
-                   late->size, rest) > 0;
+    bool good = fprintf(f, "%.*s rank = %d; world_size = %d%s", (int)(at - text), text, late->rank,
+                        late->size, rest) > 0;
     good = !fclose(f) && good && !rename(hidden, path);
     if (!good)
         unlink(hidden);
@@ -233,11 +232,10 @@ enum rp_code rp_recording_divide(const char *folder, struct rp_err *err)
 {
     struct divide d = {.root = folder};
     struct dirent *entry;
-    enum rp_code code;
     DIR *dir = NULL;
 
     gethostname(d.host, sizeof d.host - 1);
-    code = read_notes(&d, err);
+    enum rp_code code = read_notes(&d, err);
     if (code == RP_OK && d.ranks.n)
         dir = opendir(folder);
     d.host[strcspn(d.host, ".")] = '\0';

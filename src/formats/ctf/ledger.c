@@ -140,13 +140,12 @@ enum rp_code rp_ctf_ledger_read(struct rp_ctf_reader *r, const char *folder, str
 {
     struct rp_ctf_account account = {0};
     char host[256], *path = NULL;
-    bool found;
 
     if (!folder || !host_of(r, host, sizeof host))
         return RP_OK;
     if (asprintf(&path, "%s/../" RP_CTF_LEDGER_NAME "%s", folder, host) < 0)
         return rp_err_nomem(err, "reading a recording");
-    found = rp_ctf_ledger_add(path, &r->t.trace->rank, &account);
+    bool found = rp_ctf_ledger_add(path, &r->t.trace->rank, &account);
     free(path);
     return found ? report_account(r, &account, err) : RP_OK;
 }

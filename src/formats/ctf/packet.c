@@ -9,7 +9,6 @@
 
 #include "base/order.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define RANGE_LANE UINT32_MAX /* of ranges of the program */
@@ -439,7 +438,6 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
     struct rp_raw raw = {.args = args};
     struct rp_ctf_span e;
     rp_str category = 0;
-    uint32_t n;
 
     memcpy(&e, c->at, sizeof e);
     RP_TRY(text_of(c, e.name, &raw.name, err));
@@ -453,7 +451,7 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
     RP_TRY(rp_ctf_origin(c->r, e.kind == RP_CTF_KIND_COUNTER ? 'C' : 'X', e.kind, category,
                          &raw.origin, err));
     RP_TRY(span_track(c, &e, &raw.track, err));
-    n = e.nargs;
+    uint32_t n = e.nargs;
     e.link = rp_ctf_device_link(c->r, c->p->head.pid, e.link);
     RP_TRY(rp_ctf_device_args(c->r, &e, e.link, args, &n, err));
     raw.nargs = n;
@@ -688,13 +686,12 @@ enum rp_code rp_ctf_packet_clocks(struct rp_ctf_reader *r, const struct rp_ctf_b
     struct cursor c = cursor_of(r, p);
     struct rp_ctf_clock clock;
     uint32_t left = p->head.clocks;
-    const uint8_t *nul;
     unsigned id = 0;
 
     while (left && c.at < c.end) {
         RP_TRY(next_event(&c, &id, err));
         if (id == RP_CTF_STRING) {
-            nul = memchr(c.at + 4, 0, (size_t)(c.end - c.at - 4));
+            const uint8_t *nul = memchr(c.at + 4, 0, (size_t)(c.end - c.at - 4));
             c.at = nul ? nul + 1 : c.end;
             continue;
         }

@@ -13,7 +13,6 @@
 
 #include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define PROFILES_MAX 100000
 #define PID_STEP     INT64_C(1000000000)

@@ -37,16 +37,14 @@ struct scan {
 static uint64_t read_frequency(const char *folder)
 {
     char path[4096], text[2048], *at;
-    FILE *f;
-    size_t n;
     uint64_t value = 0;
 
     if (snprintf(path, sizeof path, "%s/metadata", folder) >= (int)sizeof path)
         return 0;
-    f = fopen(path, "re");
+    FILE *f = fopen(path, "re");
     if (!f)
         return 0;
-    n = fread(text, 1, sizeof text - 1, f);
+    size_t n = fread(text, 1, sizeof text - 1, f);
     fclose(f);
     text[n] = '\0';
     at = strstr(text, "tracer_name = \"reprise\"");
@@ -138,10 +136,9 @@ static enum rp_code scan_trace(struct scan *s, const char *folder, struct rp_err
     struct dirent *entry;
     enum rp_code code = RP_OK;
     char path[4096];
-    DIR *dir;
 
     s->frequency = read_frequency(folder);
-    dir = s->frequency ? opendir(folder) : NULL;
+    DIR *dir = s->frequency ? opendir(folder) : NULL;
     if (!dir)
         return RP_OK; /* not a trace of ours */
     s->out->traces++;
@@ -264,13 +261,11 @@ static enum rp_code check_owner(const char *folder, int dir, int file, const str
 static enum rp_code own(const char *folder, int dir, const char *group, struct rp_err *err)
 {
     struct stat is;
-    enum rp_code code;
     gid_t gid = (gid_t)-1;
-    int file;
 
     if (group)
         RP_TRY(find_group(group, &gid, err));
-    file = openat(dir, RP_CTF_CONTROL_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int file = openat(dir, RP_CTF_CONTROL_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0 || fstat(dir, &is)) {
         int why = errno;
 
@@ -278,7 +273,7 @@ static enum rp_code own(const char *folder, int dir, const char *group, struct r
             close(file);
         return rp_err_set_os(err, why, "cannot use folder '%s'", folder);
     }
-    code = check_owner(folder, dir, file, &is, err);
+    enum rp_code code = check_owner(folder, dir, file, &is, err);
     if (code == RP_OK && is.st_uid == geteuid()) {
         mode_t wanted = group ? 02770 : 0700;
 
@@ -298,11 +293,10 @@ static enum rp_code own(const char *folder, int dir, const char *group, struct r
 enum rp_code rp_recording_own(const char *folder, const char *group, struct rp_err *err)
 {
     int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    enum rp_code code;
 
     if (dir < 0)
         return rp_err_set_os(err, errno, "cannot use folder '%s'", folder);
-    code = own(folder, dir, group, err);
+    enum rp_code code = own(folder, dir, group, err);
     close(dir);
     return code;
 }
@@ -312,8 +306,6 @@ enum rp_code rp_recording_prepare(const char *folder, struct rp_err *err)
     static const struct rp_ctf_ledger empty = {.magic = RP_CTF_LEDGER_MAGIC};
     char path[4096], fresh[4096 + 32];
     struct stat is;
-    bool written;
-    int fd;
 
     if (stat(folder, &is))
         return rp_err_set_os(err, errno, "cannot use folder '%s'", folder);
@@ -321,11 +313,11 @@ enum rp_code rp_recording_prepare(const char *folder, struct rp_err *err)
     if (!access(path, F_OK))
         return RP_OK; /* of another `record` of the same run */
     snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
-    fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return rp_err_set_os(err, errno, "cannot create '%s'", fresh);
-    written = write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty &&
-              !fchmod(fd, RP_CTF_FILE_MODE(is.st_mode));
+    bool written = write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty &&
+                   !fchmod(fd, RP_CTF_FILE_MODE(is.st_mode));
     written = !close(fd) && written;
     if (written && link(fresh, path) && errno != EEXIST)
         written = !rename(fresh, path); /* a file system without hard links */
@@ -355,10 +347,9 @@ void rp_recording_spent(const char *folder, int64_t cpu_ns)
     struct rp_ctf_ledger *ledger = MAP_FAILED;
     struct stat st;
     char path[4096];
-    int fd;
 
     ledger_path(folder, path, sizeof path);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return;
     if (!fstat(fd, &st) && st.st_size >= (off_t)sizeof *ledger)

@@ -8,6 +8,7 @@
 #include "formats/dump/folder.h"
 
 #include "base/order.h"
+#include "base/scope.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -223,19 +224,14 @@ static enum rp_code fill_modules(const struct entry *entries, size_t n, struct r
 enum rp_code rp_dump_index(const char *const *names, size_t n, struct rp_arena *arena,
                            struct rp_dump *out, struct rp_err *err)
 {
-    struct entry *entries = malloc((n ? n : 1) * sizeof *entries);
-    enum rp_code code;
+    RP_FREED struct entry *entries = malloc((n ? n : 1) * sizeof *entries);
 
     *out = (struct rp_dump){0};
     RP_TRY(rp_err_need(entries, err, "reading a dump folder"));
     out->nfiles = read_names(names, n, entries);
-    code = resolve_names(entries, out->nfiles, err);
-    if (code == RP_OK) {
-        qsort(entries, out->nfiles, sizeof *entries, by_place);
-        code = fill_modules(entries, out->nfiles, arena, out, err);
-    }
-    free(entries);
-    return code;
+    RP_TRY(resolve_names(entries, out->nfiles, err));
+    qsort(entries, out->nfiles, sizeof *entries, by_place);
+    return fill_modules(entries, out->nfiles, arena, out, err);
 }
 
 /* ---- finding ---- */
@@ -244,24 +240,22 @@ enum rp_code rp_dump_index(const char *const *names, size_t n, struct rp_arena *
 static int64_t whole_number(const char *text)
 {
     char *end;
-    long long value;
 
     if (!isdigit((unsigned char)*text))
         return -1;
     errno = 0;
-    value = strtoll(text, &end, 10);
+    long long value = strtoll(text, &end, 10);
     return *end || errno ? -1 : value;
 }
 
 /* 3: exact; 1: substring; 0: no match. "7", "7.jit_f" and "module_7.jit_f" are exact names. */
 static int module_fit(const struct rp_dump_module *module, const char *text)
 {
-    int64_t id;
     char *end;
 
     if (strncmp(text, "module_", 7) == 0)
         text += 7;
-    id = whole_number(text);
+    int64_t id = whole_number(text);
     if (id >= 0 && id == module->id)
         return 3;
     if (strcmp(module->name, text) == 0)

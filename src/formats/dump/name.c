@@ -270,14 +270,13 @@ static bool take_id(struct slice *s, int64_t *id)
 static bool read_xla(struct slice file, struct rp_dump_name *out)
 {
     size_t stamp = count_digits(file);
-    enum form form;
 
     if (stamp >= 10 && file.n > stamp && file.at[stamp] == '.')
         file = slice_skip(file, stamp + 1);
     if (!begins_with(file, "module_"))
         return false;
     file = slice_skip(file, 7);
-    form = cut_extension(&file);
+    enum form form = cut_extension(&file);
     if (take_id(&file, &out->id)) {
         split_module(file, form, out);
         return file.n > 0;
@@ -403,14 +402,12 @@ static bool read_tf(struct slice file, struct rp_dump_name *out)
 /* "jax_ir0007_jit_f_compile.mlir" */
 static bool read_jax(struct slice file, struct rp_dump_name *out)
 {
-    const char *under;
-
     if (cut_extension(&file) != FORM_TEXT || !slice_fits("jax_ir#_*", file))
         return false;
     file = slice_skip(file, 6);
     out->id = (int64_t)first_number(file);
     file = slice_skip(file, count_digits(file) + 1);
-    under = memrchr(file.at, '_', file.n);
+    const char *under = memrchr(file.at, '_', file.n);
     if (!under || under == file.at)
         return false;
     out->module = file.at;
@@ -450,7 +447,6 @@ static bool read_fx(struct slice name, struct rp_dump_name *out)
 bool rp_dump_name_read(const char *path, struct rp_dump_name *out)
 {
     const char *file = path, *folder = path, *folder_end = path, *fx = strstr(path, RP_DUMP_FX);
-    struct slice name;
 
     *out = (struct rp_dump_name){.id = -1, .module = "", .stage = "", .point = RP_DUMP_AT_NONE};
     if (fx)
@@ -462,7 +458,7 @@ bool rp_dump_name_read(const char *path, struct rp_dump_name *out)
             folder_end = s;
             file = s + 1;
         }
-    name = (struct slice){file, strnlen(file, NAME_MAX + 1)};
+    struct slice name = {file, strnlen(file, NAME_MAX + 1)};
     if (name.n > NAME_MAX)
         return false;
     if (read_subfolder((struct slice){folder, (size_t)(folder_end - folder)}, name, out))

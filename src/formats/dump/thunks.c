@@ -67,12 +67,10 @@ static void skip_spaces(struct thunk_line *line)
 /* "[prev=010 (4) | next=016 (2)]" */
 static void skip_links(struct thunk_line *line)
 {
-    const char *close;
-
     skip_spaces(line);
     if (line->at == line->end || *line->at != '[')
         return;
-    close = memchr(line->at, ']', (size_t)(line->end - line->at));
+    const char *close = memchr(line->at, ']', (size_t)(line->end - line->at));
     line->at = close ? close + 1 : line->end;
     skip_spaces(line);
 }
@@ -181,16 +179,14 @@ enum rp_code rp_thunks_join(struct rp_thunks *thunks, const struct rp_thunks *me
                             struct rp_arena *scratch, struct rp_err *err)
 {
     uint32_t *next = RP_ARENA_NEW(scratch, uint32_t, metadata->n + 1);
-    enum rp_code code = RP_OK;
-    struct rp_map first;
+    RP_SCOPED(rp_map_release) struct rp_map first = {0};
 
     RP_TRY(rp_err_need(next, err, "joining thunks"));
-    rp_map_init(&first);
-    for (size_t i = metadata->n; i-- > 0 && code == RP_OK;) {
+    for (size_t i = metadata->n; i-- > 0;) {
         next[i] = rp_map_get(&first, thunk_key(&metadata->at[i]));
-        code = rp_map_put(&first, thunk_key(&metadata->at[i]), (uint32_t)i, err);
+        RP_TRY(rp_map_put(&first, thunk_key(&metadata->at[i]), (uint32_t)i, err));
     }
-    for (size_t i = 0; i < thunks->n && code == RP_OK; i++) {
+    for (size_t i = 0; i < thunks->n; i++) {
         struct rp_thunk *t = &thunks->at[i];
         uint32_t at = rp_map_get(&first, thunk_key(t));
 
@@ -198,8 +194,7 @@ enum rp_code rp_thunks_join(struct rp_thunks *thunks, const struct rp_thunks *me
             continue;
         t->instruction = metadata->at[at].instruction;
         if (next[at] != RP_MAP_NONE)
-            code = rp_map_put(&first, thunk_key(t), next[at], err);
+            RP_TRY(rp_map_put(&first, thunk_key(t), next[at], err));
     }
-    rp_map_release(&first);
-    return code;
+    return RP_OK;
 }

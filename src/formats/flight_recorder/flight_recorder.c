@@ -155,7 +155,6 @@ struct group {
 static enum rp_code find_group(struct dump_reader *r, rp_pickle_id entry, struct group *out)
 {
     const rp_pickle_id *pair;
-    rp_pickle_id config;
     char key[64];
     size_t n;
 
@@ -169,7 +168,7 @@ static enum rp_code find_group(struct dump_reader *r, rp_pickle_id entry, struct
     }
     snprintf(key, sizeof key, "%.*s", (int)(out->name.n < 60 ? out->name.n : 60),
              out->name.at ? out->name.at : "");
-    config = rp_pickle_get(&r->values, r->groups, key);
+    rp_pickle_id config = rp_pickle_get(&r->values, r->groups, key);
     if (config == RP_NONE)
         return RP_OK;
     out->ranks = rp_pickle_get_text(&r->values, config, "ranks");
@@ -181,17 +180,16 @@ static enum rp_code find_group(struct dump_reader *r, rp_pickle_id entry, struct
 static enum rp_code group_track(struct dump_reader *r, const struct group *g, rp_track *out)
 {
     rp_str name;
-    int n;
 
     RP_TRY(intern(r, g->name, &name));
     RP_TRY(rp_builder_track(r->b, r->process, 0, name, name != 0, out, r->err));
     if (rp_map_get(&r->named, *out) != RP_MAP_NONE)
         return RP_OK;
     RP_TRY(rp_map_put(&r->named, *out, 1, r->err));
-    n = snprintf(r->text, STACK_BYTES, "group %.*s %.*s", (int)(g->name.n < 200 ? g->name.n : 200),
-                 g->name.at ? g->name.at : "",
-                 (int)(g->description.n < 200 ? g->description.n : 200),
-                 g->description.at ? g->description.at : "");
+    int n = snprintf(r->text, STACK_BYTES, "group %.*s %.*s",
+                     (int)(g->name.n < 200 ? g->name.n : 200), g->name.at ? g->name.at : "",
+                     (int)(g->description.n < 200 ? g->description.n : 200),
+                     g->description.at ? g->description.at : "");
     RP_TRY(rp_builder_intern(r->b, r->text, (size_t)n, &name, r->err));
     return rp_builder_label(r->b, *out, "thread_name", "name", name, r->err);
 }
@@ -214,11 +212,10 @@ static enum rp_code add_text_arg(struct dump_reader *r, struct rp_arg *args, uin
 
 static struct rp_pickle_text first_text(const struct dump_reader *r, rp_pickle_id list)
 {
-    const struct rp_pickle_value *v;
-
     if (!rp_pickle_is_list(&r->values, list) || !rp_pickle_at(&r->values, list)->n)
         return (struct rp_pickle_text){"", 0};
-    v = rp_pickle_at(&r->values, rp_pickle_at(&r->values, list)->v.items[0]);
+    const struct rp_pickle_value *v =
+        rp_pickle_at(&r->values, rp_pickle_at(&r->values, list)->v.items[0]);
     return v->type == RP_PICKLE_TEXT ? (struct rp_pickle_text){v->v.text, v->n}
                                      : (struct rp_pickle_text){"", 0};
 }
@@ -284,7 +281,6 @@ static enum rp_code add_entry(struct dump_reader *r, rp_pickle_id entry)
 static int32_t rank_of_name(const char *file)
 {
     const char *slash = strrchr(file, '/'), *at = slash ? slash + 1 : file, *found = NULL;
-    long rank;
 
     for (; (at = strstr(at, "rank")); at += 4)
         found = at + 4;
@@ -293,7 +289,7 @@ static int32_t rank_of_name(const char *file)
     found += strspn(found, "_-.");
     if (*found < '0' || *found > '9')
         return RP_NO_RANK;
-    rank = strtol(found, NULL, 10);
+    long rank = strtol(found, NULL, 10);
     return rank < 10000000 ? (int32_t)rank : RP_NO_RANK;
 }
 
@@ -355,10 +351,9 @@ static enum rp_code read_values(struct dump_reader *r, struct rp_input *in,
                                 const struct rp_limits *limits, size_t *n)
 {
     const uint8_t *bytes;
-    size_t first;
 
     RP_TRY(rp_input_slurp(in, &bytes, n, r->err));
-    first = rp_sniff_space(bytes, *n, 0);
+    size_t first = rp_sniff_space(bytes, *n, 0);
     if (first < *n && bytes[first] == '{')
         RP_TRY(rp_json_values_read(&r->values, bytes, *n, limits, r->err));
     else
@@ -377,7 +372,6 @@ static enum rp_code read_dump(struct rp_input *in, const struct rp_read_options 
         r.text ? rp_builder_new(options->limits, &r.b, err) : rp_err_nomem(err, "reading a dump");
     size_t n = 0;
 
-    rp_map_init(&r.named);
     if (code == RP_OK)
         code = read_values(&r, in, options->limits, &n);
     if (code == RP_OK)

@@ -65,32 +65,25 @@ static enum rp_sniff pbtxt_sniff(const uint8_t *head, size_t n, const char *file
 static enum rp_code pbtxt_read(struct rp_input *in, const struct rp_read_options *options,
                                struct rp_import *to, struct rp_err *err)
 {
-    struct rp_proto_writer w = {0};
-    const struct rp_schema *schema;
+    RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer w = {0};
     struct rp_bytes written;
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
-    schema = pbtxt_schema(bytes, n);
+    const struct rp_schema *schema = pbtxt_schema(bytes, n);
     if (!schema)
         return rp_err_set(err, RP_FORMAT, "no HLO module found");
     RP_TRY(rp_program_new("hlo", &to->program, err));
     to->content_bytes = n;
-    code = rp_textproto_parse(schema, (const char *)bytes, n, options->limits, &w, err);
-    if (code == RP_OK)
-        code = rp_proto_written(&w, &written, err);
-    if (code == RP_OK) {
-        char *kept = rp_arena_copy(&to->program->arena, (const char *)written.at, written.n);
+    RP_TRY(rp_textproto_parse(schema, (const char *)bytes, n, options->limits, &w, err));
+    RP_TRY(rp_proto_written(&w, &written, err));
+    char *kept = rp_arena_copy(&to->program->arena, (const char *)written.at, written.n);
 
-        to->program->source.at = kept;
-        to->program->source.n = kept ? written.n : 0;
-        code = kept ? rp_hlo_proto_fill(to->program, kept, written.n, options->limits, err)
-                    : rp_err_nomem(err, "reading a module");
-    }
-    rp_proto_writer_release(&w);
-    return code;
+    to->program->source.at = kept;
+    to->program->source.n = kept ? written.n : 0;
+    return kept ? rp_hlo_proto_fill(to->program, kept, written.n, options->limits, err)
+                : rp_err_nomem(err, "reading a module");
 }
 
 const struct rp_format rp_format_hlo_pbtxt = {

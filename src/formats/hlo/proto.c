@@ -291,18 +291,13 @@ static enum rp_code order_instructions(struct rp_hlo_proto *r, struct rp_bytes p
 static enum rp_code read_order(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t computation)
 {
     uint32_t at = r->sequences.n ? rp_map_get(&r->sequence_of, computation) : RP_MAP_NONE;
-    struct rp_map by_id;
-    enum rp_code code;
+    RP_SCOPED(rp_map_release) struct rp_map by_id = {0};
 
     r->ordered.n = r->found.n = 0;
     if (at == RP_MAP_NONE)
         return RP_OK;
-    rp_map_init(&by_id);
-    code = collect_instructions(r, bytes, &by_id);
-    if (code == RP_OK)
-        code = order_instructions(r, r->sequences.at[at], &by_id);
-    rp_map_release(&by_id);
-    return code;
+    RP_TRY(collect_instructions(r, bytes, &by_id));
+    return order_instructions(r, r->sequences.at[at], &by_id);
 }
 
 /* ---- computations and the module ---- */
@@ -568,15 +563,11 @@ static enum rp_code read_file_module(struct rp_program *p, struct rp_bytes bytes
 {
     struct rp_hlo_proto r = {.p = p, .limits = limits ? *limits : RP_LIMITS_DEFAULT, .err = err};
     struct rp_bytes module;
-    enum rp_code code;
 
     if (!find_module(bytes, &module))
         return rp_err_set(err, RP_FORMAT, "no HLO module found");
-    rp_map_init(&r.op_of);
-    rp_map_init(&r.computation_of);
-    rp_map_init(&r.sequence_of);
     rp_hlo_index_fields(&r);
-    code = rp_strtab_init(&r.shape_bytes, err);
+    enum rp_code code = rp_strtab_init(&r.shape_bytes, err);
     if (code == RP_OK)
         code = rp_vec_push(&r.shape_of, 0, err);
     if (code == RP_OK)
@@ -611,11 +602,10 @@ enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_lim
                                 struct rp_program **out, struct rp_err *err)
 {
     struct rp_program *p;
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_program_new("hlo", &p, err));
-    code = read_file_module(p, (struct rp_bytes){bytes, n}, limits, err);
+    enum rp_code code = read_file_module(p, (struct rp_bytes){bytes, n}, limits, err);
     if (code == RP_OK)
         *out = p;
     else

@@ -29,16 +29,13 @@ static struct rp_attr bytes_attr(uint32_t key, enum rp_value_type type, struct r
 
 static enum rp_code add_word(struct rp_hlo_proto *r, uint32_t key, const struct rp_proto_item *it)
 {
-    const char *word;
-    struct rp_attr attr;
-
     if (it->wire == RP_WIRE_VARINT) {
-        word = rp_hlo_enum_word(key, false, it->value);
+        const char *word = rp_hlo_enum_word(key, false, it->value);
         return word ? rp_hlo_proto_add(r, rp_attr_word(key, word)) : RP_OK;
     }
     if (it->wire != RP_WIRE_BYTES || !it->bytes.n)
         return RP_OK;
-    attr = bytes_attr(key, RP_VALUE_WORD, it->bytes);
+    struct rp_attr attr = bytes_attr(key, RP_VALUE_WORD, it->bytes);
     return rp_hlo_comparison_attr(r->p, r->op, &attr) ? rp_hlo_proto_add(r, attr) : RP_OK;
 }
 
@@ -152,10 +149,8 @@ static enum rp_code add_ragged_dims(struct rp_hlo_proto *r, struct rp_proto_curs
 static enum rp_code add_precision(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
     struct rp_proto_item it;
-    struct rp_slice *words;
     const char *algorithm = NULL;
     bool special = false;
-    size_t n;
 
     r->ints.n = 0;
     while (rp_proto_next(&c, &it)) {
@@ -165,7 +160,7 @@ static enum rp_code add_precision(struct rp_hlo_proto *r, struct rp_proto_cursor
             RP_TRY(rp_hlo_proto_collect(r, rp_proto_enter(&c, &it)));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
-    n = r->ints.n;
+    size_t n = r->ints.n;
     r->ints.n = 0;
     for (size_t i = 0; i < n; i++) { /* an unknown value is the default */
         if (!rp_hlo_enum_word(RP_ATTR_OPERAND_PRECISION, false, (uint64_t)r->ints.at[i]))
@@ -173,7 +168,7 @@ static enum rp_code add_precision(struct rp_hlo_proto *r, struct rp_proto_cursor
         special |= r->ints.at[i] != 0;
     }
     if (special) {
-        words = RP_ARENA_NEW(&r->p->arena, struct rp_slice, n);
+        struct rp_slice *words = RP_ARENA_NEW(&r->p->arena, struct rp_slice, n);
         for (size_t i = 0; words && i < n; i++) {
             const char *word =
                 rp_hlo_enum_word(RP_ATTR_OPERAND_PRECISION, false, (uint64_t)r->ints.at[i]);
@@ -227,14 +222,13 @@ static enum rp_code add_map_entry(struct rp_hlo_proto *r, struct rp_proto_cursor
 
 static enum rp_code read_map(struct rp_hlo_proto *r, struct rp_proto_cursor c, struct rp_attr *out)
 {
-    struct rp_slice *kept;
     struct rp_proto_item it;
 
     r->texts.n = 0;
     while (rp_proto_next_bytes(&c, RP_HLO_FRONTEND_ATTRIBUTES_MAP, &it))
         RP_TRY(add_map_entry(r, rp_proto_enter(&c, &it)));
     RP_TRY(rp_proto_finish(&c, r->err));
-    kept = RP_ARENA_NEW(&r->p->arena, struct rp_slice, r->texts.n + 1);
+    struct rp_slice *kept = RP_ARENA_NEW(&r->p->arena, struct rp_slice, r->texts.n + 1);
     if (kept && r->texts.n)
         memcpy(kept, r->texts.at, r->texts.n * sizeof *kept);
     *out = (struct rp_attr){.texts = kept,
@@ -450,26 +444,23 @@ static bool is_structural_field(uint32_t number)
    readers merge both. */
 static enum rp_code keep_metadata_rest(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_writer w = {0};
+    RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer w = {0};
     struct rp_proto_item it;
     struct rp_bytes bytes;
     size_t begun = rp_proto_begin(&w, RP_HLO_INSTRUCTION_METADATA);
-    enum rp_code code;
 
     while (rp_proto_next(&c, &it))
         if (!rp_hlo_proto_metadata_known(&it))
             rp_proto_add_bytes(&w, it.begin, (size_t)(c.at - it.begin));
     rp_proto_end(&w, begun);
-    code = rp_proto_written(&w, &bytes, r->err);
-    if (code == RP_OK)
-        code = rp_proto_finish(&c, r->err);
-    if (code == RP_OK && bytes.n > 2)
-        code = rp_hlo_proto_add(
+    RP_TRY(rp_proto_written(&w, &bytes, r->err));
+    RP_TRY(rp_proto_finish(&c, r->err));
+    if (bytes.n > 2)
+        RP_TRY(rp_hlo_proto_add(
             r,
             rp_attr_bytes(RP_ATTR_PROTO, RP_VALUE_WIRE,
-                          rp_arena_copy(&r->p->arena, (const char *)bytes.at, bytes.n), bytes.n));
-    rp_proto_writer_release(&w);
-    return code;
+                          rp_arena_copy(&r->p->arena, (const char *)bytes.at, bytes.n), bytes.n)));
+    return RP_OK;
 }
 
 enum rp_code rp_hlo_proto_attrs(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)

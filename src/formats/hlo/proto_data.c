@@ -31,10 +31,9 @@ static enum rp_code RP_PRINTF(2, 3) hlo_layout_putf(struct rp_hlo_proto *r, cons
 {
     char text[160];
     va_list args;
-    int n;
 
     va_start(args, fmt);
-    n = vsnprintf(text, sizeof text, fmt, args);
+    int n = vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     return hlo_layout_put(r, text,
                           n < 0                     ? 0
@@ -115,7 +114,6 @@ static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, u
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, 16);
     size_t from = r->text.n;
     struct rp_proto_item it;
-    enum rp_code code;
 
     RP_TRY(hlo_layout_put(r, "{", 1));
     while (rp_proto_next(&c, &it)) {
@@ -133,9 +131,9 @@ static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, u
     RP_TRY(put_layout_rest(r, rp_proto_cursor(bytes.at, bytes.n, offset, 16)));
     RP_TRY(hlo_layout_put(r, "}", 1));
     *id = 0;
-    code = r->text.n - from == 2
-               ? RP_OK
-               : rp_program_string(r->p, r->text.at + from, r->text.n - from, id, r->err);
+    enum rp_code code = r->text.n - from == 2 ? RP_OK
+                                              : rp_program_string(r->p, r->text.at + from,
+                                                                  r->text.n - from, id, r->err);
     r->text.n = from;
     return code;
 }
@@ -233,7 +231,6 @@ static enum rp_code join_literal_values(struct rp_hlo_proto *r, const struct rp_
 {
     size_t size = it->wire == RP_WIRE_FIXED32 ? 4 : it->wire == RP_WIRE_FIXED64 ? 8 : 0;
     const uint8_t *at = size ? c->at - size : it->bytes.at;
-    char *joined;
 
     if (it->wire == RP_WIRE_BYTES) {
         size = it->bytes.n;
@@ -247,7 +244,7 @@ static enum rp_code join_literal_values(struct rp_hlo_proto *r, const struct rp_
         literal->n = size;
         return RP_OK;
     }
-    joined = rp_arena_alloc(&r->p->arena, literal->n + size, 1);
+    char *joined = rp_arena_alloc(&r->p->arena, literal->n + size, 1);
     RP_TRY(rp_err_need(joined, r->err, "reading a constant"));
     memcpy(joined, literal->at, literal->n);
     memcpy(joined + literal->n, at, size);
@@ -361,7 +358,6 @@ static enum rp_code read_frame_field(struct rp_hlo_proto *r, const struct rp_pro
                                      const struct rp_proto_item *it, string_list *files,
                                      string_list *functions)
 {
-    struct rp_location at;
     struct rp_frame frame;
     uint64_t v[8];
     uint32_t id;
@@ -375,12 +371,12 @@ static enum rp_code read_frame_field(struct rp_hlo_proto *r, const struct rp_pro
     }
     RP_TRY(rp_proto_numbers(rp_proto_enter(c, it), v, 8, r->err));
     if (it->number == RP_HLO_FRAME_INDEX_FILE_LOCATIONS) {
-        at = (struct rp_location){frame_string(files, v[RP_HLO_FILE_LOCATION_FILE_NAME_ID]),
-                                  frame_string(functions, v[RP_HLO_FILE_LOCATION_FUNCTION_NAME_ID]),
-                                  (int32_t)v[RP_HLO_FILE_LOCATION_LINE],
-                                  (int32_t)v[RP_HLO_FILE_LOCATION_END_LINE],
-                                  (int32_t)v[RP_HLO_FILE_LOCATION_COLUMN],
-                                  (int32_t)v[RP_HLO_FILE_LOCATION_END_COLUMN]};
+        struct rp_location at = {frame_string(files, v[RP_HLO_FILE_LOCATION_FILE_NAME_ID]),
+                                 frame_string(functions, v[RP_HLO_FILE_LOCATION_FUNCTION_NAME_ID]),
+                                 (int32_t)v[RP_HLO_FILE_LOCATION_LINE],
+                                 (int32_t)v[RP_HLO_FILE_LOCATION_END_LINE],
+                                 (int32_t)v[RP_HLO_FILE_LOCATION_COLUMN],
+                                 (int32_t)v[RP_HLO_FILE_LOCATION_END_COLUMN]};
         return rp_vec_push(&r->p->locations, at, r->err);
     }
     if (it->number != RP_HLO_FRAME_INDEX_STACK_FRAMES)

@@ -74,13 +74,12 @@ static enum rp_code add_lists(struct rp_hlo_proto *r, struct rp_proto_cursor c, 
                               uint32_t field, int n)
 {
     struct rp_proto_item it;
-    struct rp_attr attr;
 
     r->ints.n = 0;
     while (rp_proto_next_bytes(&c, field, &it))
         RP_TRY(collect_numbers(r, rp_proto_enter(&c, &it), n));
     RP_TRY(rp_proto_finish(&c, r->err));
-    attr = rp_attr_int_list(r->p, key, rp_attr_type(key), r->ints.at, r->ints.n);
+    struct rp_attr attr = rp_attr_int_list(r->p, key, rp_attr_type(key), r->ints.at, r->ints.n);
     r->ints.n = 0;
     return attr.n ? rp_hlo_proto_add(r, attr) : RP_OK;
 }
@@ -317,8 +316,6 @@ enum rp_code rp_hlo_proto_add_mesh_groups(struct rp_hlo_proto *r, struct rp_prot
 {
     struct rp_proto_cursor parts_at = c;
     struct mesh_reader m = {.g = {.form = RP_GROUPS_MESH}};
-    struct rp_mesh_axis *axes;
-    struct rp_mesh_part *parts;
     struct rp_proto_item it;
 
     while (rp_proto_next_bytes(&c, RP_HLO_MESH_GROUPS_MESH, &it))
@@ -326,8 +323,8 @@ enum rp_code rp_hlo_proto_add_mesh_groups(struct rp_hlo_proto *r, struct rp_prot
     RP_TRY(rp_proto_finish(&c, r->err));
     while (rp_proto_next_bytes(&parts_at, RP_HLO_MESH_GROUPS_AXES, &it))
         RP_TRY(read_mesh_part(r, rp_proto_enter(&parts_at, &it), &m));
-    axes = RP_ARENA_NEW(&r->p->arena, struct rp_mesh_axis, m.g.naxes + 1);
-    parts = RP_ARENA_NEW(&r->p->arena, struct rp_mesh_part, m.g.nparts + 1);
+    struct rp_mesh_axis *axes = RP_ARENA_NEW(&r->p->arena, struct rp_mesh_axis, m.g.naxes + 1);
+    struct rp_mesh_part *parts = RP_ARENA_NEW(&r->p->arena, struct rp_mesh_part, m.g.nparts + 1);
     if (axes && parts) {
         memcpy(axes, m.axes, m.g.naxes * sizeof *axes);
         memcpy(parts, m.parts, m.g.nparts * sizeof *parts);
@@ -369,14 +366,13 @@ static enum rp_code read_alias(struct rp_hlo_proto *r, struct rp_proto_cursor c,
 static enum rp_code read_aliases(struct rp_hlo_proto *r, struct rp_proto_cursor c, uint32_t field,
                                  uint32_t key, struct rp_attr *out)
 {
-    struct rp_alias *kept;
     struct rp_proto_item it;
 
     r->aliases.n = 0;
     while (rp_proto_next_bytes(&c, field, &it))
         RP_TRY(read_alias(r, rp_proto_enter(&c, &it), key == RP_ATTR_INPUT_OUTPUT_ALIAS));
     RP_TRY(rp_proto_finish(&c, r->err));
-    kept = RP_ARENA_NEW(&r->p->arena, struct rp_alias, r->aliases.n + 1);
+    struct rp_alias *kept = RP_ARENA_NEW(&r->p->arena, struct rp_alias, r->aliases.n + 1);
     if (kept && r->aliases.n)
         memcpy(kept, r->aliases.at, r->aliases.n * sizeof *kept);
     *out = (struct rp_attr){.aliases = r->p->arena.failed ? NULL : kept,
@@ -448,7 +444,6 @@ static enum rp_code read_sharding(struct rp_hlo_proto *r, struct rp_bytes bytes,
                                   struct rp_sharding *out, bool *known)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, 16);
-    struct rp_sharding *parts;
     struct rp_proto_item it;
     size_t n = 0;
 
@@ -463,7 +458,7 @@ static enum rp_code read_sharding(struct rp_hlo_proto *r, struct rp_bytes bytes,
         out->perm.n = 0;
     if (!*known || out->type != RP_SHARDING_TUPLE || !n)
         return RP_OK;
-    parts = RP_ARENA_NEW(&r->p->arena, struct rp_sharding, n);
+    struct rp_sharding *parts = RP_ARENA_NEW(&r->p->arena, struct rp_sharding, n);
     RP_TRY(rp_err_need(parts, r->err, "reading a sharding"));
     out->parts = parts;
     c = rp_proto_cursor(bytes.at, bytes.n, 0, 16);

@@ -21,7 +21,6 @@ static enum rp_code hlo_text_init(struct rp_hlo_text *r, struct rp_program *p, c
     r->p = p;
     r->limits = limits ? *limits : RP_LIMITS_DEFAULT;
     r->err = err;
-    rp_map_init(&r->parts_of);
     RP_TRY(rp_strtab_init(&r->shape_texts, err));
     return rp_vec_push(&r->shape_of, 0, err);
 }
@@ -59,11 +58,9 @@ bool rp_hlo_text_heading(struct rp_hlo_text *r, const char *word)
 /* "HloModule name, key=value, ..." */
 static enum rp_code read_header(struct rp_hlo_text *r)
 {
-    struct rp_slice name;
-
     if (!rp_hlo_text_heading(r, "HloModule"))
         return RP_OK;
-    name = rp_hlo_text_name(r);
+    struct rp_slice name = rp_hlo_text_name(r);
     if (!name.n && rp_hlo_text_peek(r) != ',') /* a fingerprint's text has no names */
         return RP_HLO_FAIL(r, r->at, "expected the name of the module");
     RP_TRY(rp_program_string(r->p, name.at, name.n, &r->p->name, r->err));
@@ -264,24 +261,21 @@ static enum rp_code read_module(struct rp_hlo_text *r)
 static enum rp_code read_text(struct rp_program *p, const char *text, size_t n,
                               const struct rp_limits *limits, struct rp_err *err)
 {
-    struct rp_hlo_text r;
-    enum rp_code code = hlo_text_init(&r, p, text, n, limits, err);
+    RP_SCOPED(hlo_text_release) struct rp_hlo_text r = {0};
 
-    if (code == RP_OK)
-        code = read_module(&r);
-    hlo_text_release(&r);
-    return code == RP_OK ? rp_program_validate(p, err) : code;
+    RP_TRY(hlo_text_init(&r, p, text, n, limits, err));
+    RP_TRY(read_module(&r));
+    return rp_program_validate(p, err);
 }
 
 enum rp_code rp_hlo_text_parse(const char *text, size_t n, const struct rp_limits *limits,
                                struct rp_program **out, struct rp_err *err)
 {
     struct rp_program *p;
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_program_new("hlo", &p, err));
-    code = read_text(p, text, n, limits, err);
+    enum rp_code code = read_text(p, text, n, limits, err);
     if (code == RP_OK)
         *out = p;
     else
@@ -296,7 +290,6 @@ enum rp_code rp_hlo_text_parse(const char *text, size_t n, const struct rp_limit
 static size_t log_prefix_end(const char *line, size_t n)
 {
     const char *close = memmem(line, n < 200 ? n : 200, "] ", 2);
-    const char *s;
     size_t blank = 2;
 
     while (n && (line[n - 1] == '\n' || line[n - 1] == '\r'))
@@ -307,7 +300,7 @@ static size_t log_prefix_end(const char *line, size_t n)
     }
     if (!close)
         return 0;
-    s = close;
+    const char *s = close;
     while (s > line && s[-1] >= '0' && s[-1] <= '9')
         s--;
     if (s == close || s == line || s[-1] != ':' || memchr(line, '=', (size_t)(close - line)) ||
@@ -420,13 +413,12 @@ static enum rp_code hlo_text_read(struct rp_input *in, const struct rp_read_opti
 {
     const uint8_t *bytes;
     size_t n, at, prefix, len;
-    const char *text;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     RP_TRY(rp_program_new("hlo", &to->program, err));
     to->borrows_input = true;
     to->content_bytes = n;
-    text = (const char *)bytes;
+    const char *text = (const char *)bytes;
     len = n;
     at = find_module(text, n < RP_SNIFF_BYTES ? n : RP_SNIFF_BYTES, &prefix);
     if (at < n && log_prefix_end(text + at, n - at)) {

@@ -62,8 +62,6 @@ static enum rp_code read_nested(struct rp_hlo_text *r, struct rp_slice opcode, u
 
 static enum rp_code read_operand(struct rp_hlo_text *r)
 {
-    const char *where;
-    struct rp_slice name;
     uint32_t shape = 0, id, op;
     uint64_t *slot;
 
@@ -72,8 +70,8 @@ static enum rp_code read_operand(struct rp_hlo_text *r)
         RP_TRY(rp_hlo_text_shape(r, &shape));
         rp_hlo_text_space(r);
     }
-    where = r->at;
-    name = rp_hlo_text_name(r);
+    const char *where = r->at;
+    struct rp_slice name = rp_hlo_text_name(r);
     if (!name.n)
         return RP_HLO_FAIL(r, where, "expected an operand");
     if (rp_hlo_text_peek(r) == '(')
@@ -129,10 +127,8 @@ static enum rp_code read_parameter(struct rp_hlo_text *r, struct rp_new_op *op)
 
 enum rp_code rp_hlo_text_attr_key(struct rp_hlo_text *r, uint32_t *key)
 {
-    struct rp_slice name;
-
     rp_hlo_text_space(r);
-    name = rp_hlo_text_word(r);
+    struct rp_slice name = rp_hlo_text_word(r);
     if (!name.n)
         return RP_HLO_FAIL(r, r->at, "expected an attribute");
     RP_TRY(rp_string_cached(r->p, &r->cache, name.at, name.n, key, r->err));
@@ -186,21 +182,18 @@ static enum rp_code note_inlined(struct rp_hlo_text *r, struct rp_hlo_call *call
 static enum rp_code read_called(struct rp_hlo_text *r, uint32_t slot)
 {
     struct rp_hlo_call call = {.slot = slot};
-    bool list;
 
     rp_hlo_text_space(r);
-    list = !at_body(r) && rp_hlo_text_take(r, '{');
+    bool list = !at_body(r) && rp_hlo_text_take(r, '{');
     if (list && rp_hlo_text_take(r, '}'))
         return RP_OK;
     do {
-        struct rp_slice name;
-
         rp_hlo_text_space(r);
         call.where = r->at;
         if (rp_hlo_text_peek(r) == '{') {
             RP_TRY(note_inlined(r, &call));
         } else {
-            name = rp_hlo_text_name(r);
+            struct rp_slice name = rp_hlo_text_name(r);
             if (!name.n)
                 return RP_HLO_FAIL(r, r->at, "expected the name of a computation");
             RP_TRY(rp_program_string(r->p, name.at, name.n, &call.name, r->err));
@@ -251,18 +244,14 @@ static enum rp_code add_ids_attr(struct rp_hlo_text *r, uint32_t key, enum rp_va
 static bool find_predecessors(struct rp_hlo_text *r, struct rp_slice value)
 {
     const char *behind = r->at;
-    bool good;
 
     r->ids.n = 0;
     r->at = value.at;
-    good = rp_hlo_text_take(r, '{');
+    bool good = rp_hlo_text_take(r, '{');
     while (good && !rp_hlo_text_take(r, '}')) {
-        struct rp_slice name;
-        uint32_t id;
-
         rp_hlo_text_space(r);
-        name = rp_hlo_text_name(r);
-        id = rp_strtab_find(&r->p->strings, name.at, name.n);
+        struct rp_slice name = rp_hlo_text_name(r);
+        uint32_t id = rp_strtab_find(&r->p->strings, name.at, name.n);
         good = name.n && id < r->op_of.n && (uint32_t)(r->op_of.at[id] >> 32) == HERE(r) &&
                rp_vec_push(&r->ids, (uint32_t)r->op_of.at[id], NULL) == RP_OK;
         rp_hlo_text_take(r, ',');
@@ -277,14 +266,12 @@ static enum rp_code find_shapes(struct rp_hlo_text *r, struct rp_slice value)
 {
     struct rp_err *err = r->err;
     const char *behind = r->at;
-    enum rp_code code;
-    bool more;
 
     r->ids.n = 0;
     r->err = NULL; /* a value that is not a list of shapes stays text */
     r->at = value.at;
-    code = rp_hlo_text_expect(r, '{', "before the shapes");
-    more = code == RP_OK && !rp_hlo_text_take(r, '}');
+    enum rp_code code = rp_hlo_text_expect(r, '{', "before the shapes");
+    bool more = code == RP_OK && !rp_hlo_text_take(r, '}');
     while (more && code == RP_OK) {
         uint32_t shape;
 
@@ -306,14 +293,13 @@ static enum rp_code find_shapes(struct rp_hlo_text *r, struct rp_slice value)
 /* Lists and larger values are parsed once for each distinct text; operations share the value. */
 static struct rp_attr parse_value(struct rp_hlo_text *r, uint32_t key, struct rp_slice value)
 {
-    struct rp_hlo_value_memo *memo;
     uint64_t tail = 0;
 
     if (rp_attr_type(key) < RP_VALUE_INTS)
         return rp_attr_parse(r->p, key, value.at, value.n);
     memcpy(&tail, value.at + (value.n > 8 ? value.n - 8 : 0), value.n < 8 ? value.n : 8);
     tail = (tail ^ (uint64_t)key << 32 ^ value.n) * UINT64_C(0x9e3779b97f4a7c15);
-    memo = &r->values[tail >> 56];
+    struct rp_hlo_value_memo *memo = &r->values[tail >> 56];
     if (memo->text.key != key || memo->text.n != value.n ||
         memcmp(memo->text.at, value.at, value.n) != 0) {
         memo->value = rp_attr_parse(r->p, key, value.at, value.n);
@@ -326,19 +312,16 @@ static struct rp_attr parse_value(struct rp_hlo_text *r, uint32_t key, struct rp
 static enum rp_code add_value(struct rp_hlo_text *r, uint32_t op, uint32_t key,
                               struct rp_slice value)
 {
-    struct rp_attr attr;
-    enum rp_code code;
-
     if (key == RP_ATTR_CONTROL_PREDECESSORS && find_predecessors(r, value))
         return add_ids_attr(r, key, RP_VALUE_OPS);
     if (key == RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS) {
-        code = find_shapes(r, value);
+        enum rp_code code = find_shapes(r, value);
         if (code == RP_OK)
             return add_ids_attr(r, key, RP_VALUE_SHAPES);
         if (code == RP_NOMEM)
             return rp_err_nomem(r->err, "reading attributes");
     }
-    attr = parse_value(r, key, value);
+    struct rp_attr attr = parse_value(r, key, value);
     return rp_hlo_comparison_attr(r->p, op, &attr) ? rp_program_add_attr(r->p, attr, r->err)
                                                    : RP_OK;
 }
@@ -348,10 +331,9 @@ static enum rp_code read_attribute(struct rp_hlo_text *r, uint32_t op)
     struct rp_program *p = r->p;
     struct rp_slice value;
     uint32_t key;
-    int slot;
 
     RP_TRY(rp_hlo_text_attr_key(r, &key));
-    slot = call_slot(key, (enum rp_opcode)p->code.at[op]);
+    int slot = call_slot(key, (enum rp_opcode)p->code.at[op]);
     if (slot >= 0) {
         RP_TRY(read_called(r, (uint32_t)slot));
         if (p->code.at[op] == RP_OP_ASYNC_UPDATE || p->code.at[op] == RP_OP_ASYNC_DONE)
@@ -435,7 +417,6 @@ static enum rp_code read_nested(struct rp_hlo_text *r, struct rp_slice opcode, u
     size_t first = r->operands.n;
     char name[32];
     uint32_t id;
-    int n;
 
     if (r->nested >= 64)
         return RP_HLO_FAIL(r, opcode.at, "instructions nested too deeply");
@@ -452,7 +433,7 @@ static enum rp_code read_nested(struct rp_hlo_text *r, struct rp_slice opcode, u
     else
         RP_TRY(read_operands(r));
     r->nested--;
-    n = snprintf(name, sizeof name, "nested.%u", r->p->nops);
+    int n = snprintf(name, sizeof name, "nested.%u", r->p->nops);
     RP_TRY(rp_program_string(r->p, name, (size_t)n, &op.name, r->err));
     RP_TRY(add_instruction(r, &op, first, &id));
     return rp_vec_push(&r->operands, id, r->err);
@@ -461,16 +442,13 @@ static enum rp_code read_nested(struct rp_hlo_text *r, struct rp_slice opcode, u
 /* Reads shape, opcode and operands. *wrapped is the opcode that is started asynchronously. */
 static enum rp_code read_body(struct rp_hlo_text *r, struct rp_new_op *op, uint32_t *wrapped)
 {
-    const char *where;
-    struct rp_slice opcode;
-
     rp_hlo_text_space(r);
     if (rp_hlo_text_at_shape(r)) {
         RP_TRY(rp_hlo_text_shape(r, &op->shape));
         rp_hlo_text_space(r);
     }
-    where = r->at;
-    opcode = rp_hlo_text_word(r);
+    const char *where = r->at;
+    struct rp_slice opcode = rp_hlo_text_word(r);
     if (!opcode.n)
         return RP_HLO_FAIL(r, where, "expected an opcode");
     RP_TRY(rp_string_cached(r->p, &r->cache, opcode.at, opcode.n, &op->foreign, r->err));

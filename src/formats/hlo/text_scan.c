@@ -268,24 +268,21 @@ static enum rp_code parse_shape(struct rp_hlo_text *r, unsigned depth, uint32_t 
     const char *from = r->at;
     int64_t dims[MAX_RANK];
     uint8_t dynamic[MAX_RANK];
-    struct rp_slice name;
     uint32_t order;
-    unsigned elem;
-    enum rp_code code;
     size_t n;
 
     if (depth > 64 || depth > r->limits.depth)
         return RP_HLO_FAIL(r, from, "tuples nested too deeply");
     if (rp_hlo_text_peek(r) == '(')
         return parse_tuple(r, depth, id);
-    name = rp_hlo_text_name(r);
-    elem = rp_elem_find(name.at, name.n);
+    struct rp_slice name = rp_hlo_text_name(r);
+    unsigned elem = rp_elem_find(name.at, name.n);
     if (elem == RP_ELEM_INVALID)
         return RP_HLO_FAIL(r, from, "unknown element type '%.*s'", (int)name.n, name.at);
     RP_TRY(rp_hlo_text_expect(r, '[', "after an element type"));
     RP_TRY(read_dimensions(r, dims, dynamic, &n));
     RP_TRY(read_layout(r, &order));
-    code = rp_program_array(r->p, elem, dims, dynamic, n, order, id, r->err);
+    enum rp_code code = rp_program_array(r->p, elem, dims, dynamic, n, order, id, r->err);
     if (code == RP_LIMIT)
         return rp_text_error(r->err, RP_LIMIT, r->begin, (size_t)(r->end - r->begin),
                              (size_t)(from - r->begin), "a shape of more than 2^63 bits");

@@ -71,15 +71,13 @@ enum rp_code rp_hlo_text_metadata(struct rp_hlo_text *r, struct rp_slice text, u
         return RP_HLO_FAIL(r, text.at, "metadata without braces");
     r->at++;
     for (;;) {
-        struct rp_slice key;
-
         rp_hlo_text_space(r);
         if (rp_hlo_text_peek(r) == ',')
             r->at++;
         rp_hlo_text_space(r);
         if (r->at >= behind - 1)
             break;
-        key = rp_hlo_text_name(r);
+        struct rp_slice key = rp_hlo_text_name(r);
         if (!key.n || rp_hlo_text_peek(r) != '=')
             return RP_HLO_FAIL(r, r->at, "expected a field of the metadata");
         r->at++;
@@ -145,13 +143,12 @@ static enum rp_code location_rows(struct rp_hlo_text *r, const string_list *file
 
     for (;;) {
         int32_t v[6] = {0};
-        struct rp_location at;
 
         rp_hlo_text_space(r);
         if (!rp_hlo_text_int(r, &number))
             return RP_OK;
         RP_TRY(row_fields(r, keys, v));
-        at = (struct rp_location){
+        struct rp_location at = {
             string_of_row(files, v[0]), string_of_row(functions, v[1]), v[2], v[3], v[4], v[5]};
         RP_TRY(rp_vec_push(&r->p->locations, at, r->err));
     }
@@ -165,10 +162,9 @@ static enum rp_code frame_rows(struct rp_hlo_text *r)
     for (;;) {
         int32_t v[2] = {0};
         struct rp_frame frame;
-        const char *where;
 
         rp_hlo_text_space(r);
-        where = r->at;
+        const char *where = r->at;
         if (!rp_hlo_text_int(r, &number))
             return RP_OK;
         RP_TRY(row_fields(r, keys, v));

@@ -9,7 +9,6 @@
 #include "program/opcodes.h"
 #include "program/window.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- adding ---- */

@@ -492,11 +492,6 @@ static enum rp_code read_plugin(struct rp_input *in, const struct rp_read_option
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
-    rp_map_init(&r.rank_of_gpu);
-    rp_map_init(&r.rank_of_link);
-    rp_map_init(&r.nranks_of);
-    rp_map_init(&r.named);
-    rp_map_init(&r.state_of);
     enum rp_code code = rp_builder_new(options->limits, &r.b, err);
     if (code == RP_OK) {
         struct rp_trace *t = rp_builder_borrow_trace(r.b);

@@ -9,7 +9,6 @@
 #include "rp_config.h"
 
 #if RP_HAVE_SQLITE
-#include <stdlib.h>
 
 bool rp_nsys_thread_event(struct rp_nsys *r, const struct rp_rows *rows, int start, int end,
                           int thread, struct rp_activity_event *e)

@@ -11,7 +11,6 @@
 #include "rp_config.h"
 
 #if RP_HAVE_SQLITE
-#include <stdlib.h>
 
 #define MOST_CLONES 64 /* limit for chains of clones, which are circles in damaged files */
 

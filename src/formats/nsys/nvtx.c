@@ -13,7 +13,6 @@
 
 #if RP_HAVE_SQLITE
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { MARK = 34, PUSH_POP = 59, START_END = 60 }; /* eventType */
 

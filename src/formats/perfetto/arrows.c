@@ -9,8 +9,6 @@
 #include "base/order.h"
 #include "formats/perfetto/perfetto.h"
 
-#include <stdlib.h>
-
 /* ------------------------------------------------------------------ ends of slices */
 
 #define NAME_DEPTH 256 /* open slices among which a name is looked for */

@@ -8,8 +8,6 @@
 #include "base/order.h"
 #include "formats/perfetto/perfetto.h"
 
-#include <stdlib.h>
-
 #define FIRST_OF_SEQUENCE 64
 #define LAST_OF_SEQUENCE  127
 

@@ -85,7 +85,6 @@ static enum rp_code find_sequence(struct rp_perfetto *r, uint64_t id,
 
     RP_TRY(rp_map_intern(&r->sequence_of, id, (uint32_t)r->sequences.n, &at, err));
     if (at == r->sequences.n) {
-        rp_map_init(&fresh.interned);
         RP_TRY(rp_vec_push(&r->sequences, fresh, err));
     }
     *out = &r->sequences.at[at];

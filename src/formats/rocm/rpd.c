@@ -11,7 +11,6 @@
 #include "rp_config.h"
 
 #if RP_HAVE_SQLITE
-#include <stdlib.h>
 
 struct rpd_call {
     int64_t pid, bytes;

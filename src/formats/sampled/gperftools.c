@@ -13,9 +13,7 @@
 #include "formats/sampled/sampled.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #define DEPTH_MOST 65536
 #define HEAP_PERIOD \

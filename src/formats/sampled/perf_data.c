@@ -15,8 +15,6 @@
 #include "io/inflate.h"
 #include "trace/secrets.h"
 
-#include <stdlib.h>
-
 enum record_type {
     RECORD_MMAP = 1,
     RECORD_COMM = 3,

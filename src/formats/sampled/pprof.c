@@ -100,11 +100,10 @@ static enum rp_code add_table_row(struct pprof *r, const struct rp_proto_item *i
 static enum rp_code add_line(struct pprof *r, struct rp_bytes message)
 {
     uint64_t f[3];
-    uint32_t function;
     struct rp_profile_frame frame = {0};
 
     RP_TRY(rp_proto_numbers(message_cursor(r, message), f, 3, r->p.err));
-    function = rp_map_get(&r->function_of, f[1]);
+    uint32_t function = rp_map_get(&r->function_of, f[1]);
     if (function == RP_MAP_NONE)
         return rp_err_set(r->p.err, RP_FORMAT, "a location names function %llu, which is missing",
                           (unsigned long long)f[1]);
@@ -286,15 +285,14 @@ static enum rp_code read_pprof(struct rp_input *in, const struct rp_read_options
                  {"bytes", RP_WEIGHT_BYTES, 1},
                  {"kilobytes", RP_WEIGHT_BYTES, 1024},
                  {"megabytes", RP_WEIGHT_BYTES, INT64_C(1024) * 1024}};
-    struct rp_bytes type, unit;
     uint32_t kind = RP_WEIGHT_COUNT;
     char name[100];
     r.value = r.types.n - 1;
     for (size_t i = 0; r.default_type && i < r.types.n; i++)
         if (r.types.at[i].type == r.default_type)
             r.value = i;
-    type = string_at(&r, r.types.at[r.value].type);
-    unit = string_at(&r, r.types.at[r.value].unit);
+    struct rp_bytes type = string_at(&r, r.types.at[r.value].type);
+    struct rp_bytes unit = string_at(&r, r.types.at[r.value].unit);
     r.scale = 1;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (rp_bytes_are(unit, units[i].name)) {

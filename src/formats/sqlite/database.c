@@ -169,14 +169,11 @@ static enum rp_code list_tables(struct rp_database *db, struct rp_err *err)
     int status = sqlite3_prepare_v2(db->sql, sql, -1, &stmt, NULL);
 
     while (status == SQLITE_OK || status == SQLITE_ROW) {
-        const char *name;
-        char *kept;
-
         status = sqlite3_step(stmt);
         if (status != SQLITE_ROW)
             break;
-        name = (const char *)sqlite3_column_text(stmt, 0);
-        kept = name ? strdup(name) : NULL;
+        const char *name = (const char *)sqlite3_column_text(stmt, 0);
+        char *kept = name ? strdup(name) : NULL;
         code = !kept ? rp_err_nomem(err, "listing tables") : rp_vec_push(&db->tables, kept, err);
         if (code != RP_OK) {
             free(kept);
@@ -214,7 +211,6 @@ enum rp_code rp_database_open(const uint8_t *bytes, size_t n, const struct rp_re
                               struct rp_database **out, struct rp_err *err)
 {
     struct rp_database *db;
-    enum rp_code code;
 
     *out = NULL;
 
@@ -239,7 +235,7 @@ enum rp_code rp_database_open(const uint8_t *bytes, size_t n, const struct rp_re
     RP_TRY(rp_err_need(db, err, "reading a SQLite file"));
     db->options = options;
     db->nbytes = n;
-    code = change_header(db, bytes, n, err);
+    enum rp_code code = change_header(db, bytes, n, err);
     if (code == RP_OK)
         code = open_memory(db, bytes, n, err);
     if (code != RP_OK) {
@@ -344,14 +340,13 @@ static bool rows_next(struct rp_rows *rows)
 static enum rp_code rows_end(struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_database *db = rows->db;
-    enum rp_code code;
     char what[160];
 
     if (rows->status == SQLITE_DONE)
         return RP_OK;
     snprintf(what, sizeof what, "table '%.100s', after row %llu", rows->table,
              (unsigned long long)rows->number);
-    code = sqlite_failed(db, rows->status, what, err);
+    enum rp_code code = sqlite_failed(db, rows->status, what, err);
     if (code != RP_FORMAT || !db->options->salvage)
         return code;
     if (!*db->damage)
@@ -365,12 +360,11 @@ enum rp_code rp_rows_with(struct rp_database *db, const char *table, const char 
 {
     struct rp_rows rows = {.db = db, .table = find_table(db, table)};
     enum rp_code code = RP_OK;
-    char *sql;
 
     db->opened++;
     if (!rows.table || (with && !rp_database_has_column(db, rows.table, with)))
         return RP_OK;
-    sql = make_select(db, rows.table, with, columns);
+    char *sql = make_select(db, rows.table, with, columns);
     rows.status = sql ? sqlite3_prepare_v2(db->sql, sql, -1, &rows.stmt, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
     if (rows.status == SQLITE_OK) {

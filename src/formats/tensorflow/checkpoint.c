@@ -240,7 +240,6 @@ static struct rp_checkpoint *new_checkpoint(const struct rp_limits *limits)
     if (!c)
         return NULL;
     rp_arena_init(&c->arena);
-    rp_map_init(&c->by_key);
     c->limits = limits ? *limits : RP_LIMITS_DEFAULT;
     make_table(c->crc_table);
     return c;

@@ -117,13 +117,12 @@ static enum rp_code read_text(struct rp_input *in, const struct rp_read_options 
                               struct rp_import *to, struct rp_err *err)
 {
     const uint8_t *bytes;
-    const char *text;
     size_t n, at;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     RP_TRY(rp_program_new("graphdef", &to->program, err));
     to->content_bytes = n;
-    text = (const char *)bytes;
+    const char *text = (const char *)bytes;
     at = rp_sniff_space(bytes, n, 0);
     if (n - at > 9 && memcmp(text + at, "signature", 9) == 0) { /* a function alone */
         text = rp_arena_printf(&to->program->arena, "library{function{%.*s\n}}",
@@ -151,12 +150,11 @@ static enum rp_code read_inner(struct rp_input *in, const struct rp_read_options
                                struct rp_bytes (*find)(struct rp_bytes), struct rp_import *to,
                                struct rp_err *err)
 {
-    struct rp_bytes graph;
     const uint8_t *bytes;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
-    graph = find((struct rp_bytes){bytes, n});
+    struct rp_bytes graph = find((struct rp_bytes){bytes, n});
     if (!graph.n)
         return rp_err_set(err, RP_FORMAT, "the file holds no graph");
     RP_TRY(rp_program_new("graphdef", &to->program, err));
@@ -337,21 +335,20 @@ static enum rp_sniff sniff_tao(const uint8_t *head, size_t n, const char *file)
 static enum rp_code read_tao(struct rp_input *in, const struct rp_read_options *options,
                              struct rp_import *to, struct rp_err *err)
 {
-    struct rp_bytes all, name;
-    struct rp_program *p;
     const uint8_t *bytes;
     uint32_t id;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
-    all = (struct rp_bytes){bytes, n};
+    struct rp_bytes all = {bytes, n};
     RP_TRY(rp_program_new("graphdef", &to->program, err));
-    p = to->program;
+    struct rp_program *p = to->program;
     to->content_bytes = n;
     RP_TRY(fill_library(
         p, rp_proto_find(rp_proto_find(all, RP_BLADE_INPUT_OPTIONS), RP_BLADE_OPTIONS_FLIB_DEF),
         options->limits, err));
-    name = rp_proto_find(rp_proto_find(all, RP_BLADE_INPUT_FUNCTION), RP_TF_NAME_ATTRS_NAME);
+    struct rp_bytes name =
+        rp_proto_find(rp_proto_find(all, RP_BLADE_INPUT_FUNCTION), RP_TF_NAME_ATTRS_NAME);
     if (!name.n)
         return RP_OK;
     RP_TRY(rp_program_string(p, (const char *)name.at, name.n, &id, err));

@@ -10,7 +10,6 @@
 #include "abi/proto/tensorflow.h"
 #include "base/order.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define DEPTH 64
@@ -301,9 +300,8 @@ static enum rp_code read_graph(struct rp_bytes graph, struct rp_arena *arena,
     enum rp_code code = RP_OK;
     node_list nodes = {0};
     struct node node;
-    struct rp_map used;
+    struct rp_map used = {0};
 
-    rp_map_init(&used);
     while (code == RP_OK && rp_proto_next_bytes(&c, RP_TF_GRAPH_NODE, &item)) {
         code = read_node(rp_proto_enter(&c, &item), &node, &used, err);
         if (code == RP_OK)
@@ -423,8 +421,6 @@ enum rp_code rp_tf_ports_narrow(struct rp_tf_ports *ports, const char *const *fe
 {
     RP_SCOPED(needs_release) struct needs n = {.err = err};
 
-    rp_map_init(&n.by_name);
-    rp_map_init(&n.reached);
     RP_TRY(list_nodes(&n, ports->graph));
     for (size_t i = 0; i < count; i++)
         RP_TRY(reach_node(&n, (struct rp_bytes){(const uint8_t *)fetches[i], strlen(fetches[i])}));

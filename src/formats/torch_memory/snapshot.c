@@ -686,7 +686,6 @@ static enum rp_code read_snapshot(struct rp_input *in, const struct rp_read_opti
     struct snapshot_reader r = {.err = err, .values = {.root = RP_NONE}};
     size_t n = 0;
 
-    rp_map_init(&r.stacks);
     r.devices = calloc(MOST_DEVICES, sizeof *r.devices);
     r.text = malloc(STACK_BYTES);
     enum rp_code code = r.devices && r.text ? rp_builder_new(options->limits, &r.b, err)

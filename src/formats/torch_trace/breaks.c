@@ -15,7 +15,6 @@
  */
 #include "formats/torch_trace/read.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* What follows a word at the beginning of a line. */

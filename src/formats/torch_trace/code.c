@@ -23,7 +23,6 @@
 #include "base/decides.h"
 #include "base/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

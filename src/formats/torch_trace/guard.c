@@ -8,7 +8,6 @@
  */
 #include "formats/torch_trace/read.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct guard_row {                  /* the first row whose text the guard contains is used */

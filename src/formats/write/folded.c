@@ -57,8 +57,8 @@ static enum rp_code write_folded(const struct rp_trace *t, const char *path,
                                  const struct rp_write_options *options, struct rp_err *err)
 {
     const struct rp_call_samples *s = &t->samples;
-    struct rp_emit e = {0};
-    int64_t *weight;
+    RP_SCOPED(rp_emit_abandon) struct rp_emit e = {0};
+    RP_FREED int64_t *weight = NULL;
 
     RP_TRY(rp_stacks_require(t, err));
     weight = calloc((size_t)s->nstacks + 1, sizeof *weight);
@@ -66,14 +66,10 @@ static enum rp_code write_folded(const struct rp_trace *t, const char *path,
     for (uint32_t i = 0; i < s->n; i++)
         if (s->stack[i] != RP_NONE)
             weight[s->stack[i]] = (int64_t)((uint64_t)weight[s->stack[i]] + (uint64_t)s->weight[i]);
-    enum rp_code code = rp_emit_open(&e, path, options ? options->gzip_level : 0, err);
-    if (code == RP_OK)
-        code = put_stacks(&e, t, weight, err);
-    if (code == RP_OK)
-        code = rp_emit_close(&e, err);
-    rp_emit_abandon(&e);
-    free(weight);
-    return code;
+
+    RP_TRY(rp_emit_open(&e, path, options ? options->gzip_level : 0, err));
+    RP_TRY(put_stacks(&e, t, weight, err));
+    return rp_emit_close(&e, err);
 }
 
 const struct rp_writer rp_writer_folded = {

@@ -75,7 +75,6 @@ static bool put_layout_rest(const struct rp_hlo_writer *put, const char *s)
 {
     while (s && *s && *s != '}') {
         char word = *s++, *end;
-        int64_t v;
 
         if (*s != '(')
             return false;
@@ -83,7 +82,7 @@ static bool put_layout_rest(const struct rp_hlo_writer *put, const char *s)
             s = put_tiles(put, s);
             continue;
         }
-        v = strtoll(s + 1, &end, 10);
+        int64_t v = strtoll(s + 1, &end, 10);
         if (*end != ')')
             return false;
         s = end + 1;
@@ -138,11 +137,9 @@ static void put_layout(const struct rp_hlo_writer *put, const char *text)
 
 static void put_dims(const struct rp_hlo_writer *put, const struct rp_op_shape *s)
 {
-    size_t list;
-
     if (!s->n)
         return;
-    list = rp_proto_begin(put->w, RP_HLO_SHAPE_DIMENSIONS);
+    size_t list = rp_proto_begin(put->w, RP_HLO_SHAPE_DIMENSIONS);
     for (uint32_t i = 0; i < s->n; i++) {
         int64_t dim = put->p->dims.at[s->first + i];
 
@@ -229,14 +226,11 @@ static void put_plain_shape(const struct rp_hlo_writer *put, uint32_t shape, con
 
 static enum rp_code hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op)
 {
-    const struct rp_literal *literal;
     RP_FREED unsigned char *values = NULL;
-    uint32_t shape;
-    size_t n, size;
 
     if ((uint64_t)put->p->value.at[op] >= put->p->literals.n)
         return RP_OK;
-    literal = &put->p->literals.at[put->p->value.at[op]];
+    const struct rp_literal *literal = &put->p->literals.at[put->p->value.at[op]];
     if (literal->form == RP_LITERAL_PROTO)
         rp_proto_put_bytes(put->w, RP_HLO_INSTRUCTION_LITERAL, literal->at, literal->n);
     if (put->complete && literal->form == RP_LITERAL_NONE)
@@ -246,8 +240,8 @@ static enum rp_code hlo_write_literal(const struct rp_hlo_writer *put, uint32_t 
                           rp_program_text(put->p, put->p->op_name.at[op]));
     if (literal->form == RP_LITERAL_NONE || !rp_literal_known(put->p, literal))
         return RP_OK;
-    shape = put->p->shape.at[op]; /* same type and size as the literal's */
-    n = (size_t)rp_shape_elements(put->p, literal->shape);
+    uint32_t shape = put->p->shape.at[op]; /* same type and size as the literal's */
+    size_t n = (size_t)rp_shape_elements(put->p, literal->shape);
     /* checked before memory is allocated: each value takes at least a byte */
     if (n > literal->n && n > RP_LITERAL_REPEAT)
         return rp_err_set(put->err, RP_FORMAT, "a constant of %zu values in %zu bytes", n,
@@ -255,7 +249,7 @@ static enum rp_code hlo_write_literal(const struct rp_hlo_writer *put, uint32_t 
     if (rp_shape_elements(put->p, shape) != (int64_t)n ||
         put->p->shapes.at[shape].elem != put->p->shapes.at[literal->shape].elem)
         shape = literal->shape;
-    size = n * rp_literal_unit(put->p->shapes.at[shape].elem);
+    size_t size = n * rp_literal_unit(put->p->shapes.at[shape].elem);
     values = malloc(2 * size + 1);
     RP_TRY(rp_err_need(values, put->err, "writing a constant"));
 
@@ -284,11 +278,10 @@ static enum rp_code hlo_write_literal(const struct rp_hlo_writer *put, uint32_t 
 static void put_metadata(const struct rp_hlo_writer *put, uint32_t op)
 {
     const struct rp_op_meta *m = &put->p->metas.at[put->p->meta.at[op]];
-    size_t begun;
 
     if (!put->p->meta.at[op])
         return;
-    begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_METADATA);
+    size_t begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_METADATA);
     put_text(put, RP_HLO_METADATA_OP_TYPE, m->op_type);
     put_text(put, RP_HLO_METADATA_OP_NAME, m->op_name);
     put_text(put, RP_HLO_METADATA_SOURCE_FILE, m->file);
@@ -351,16 +344,15 @@ static enum rp_code put_instruction(const struct rp_hlo_writer *put, uint32_t op
 
     /* Puts the ids of the instruction, of its operands, and of the computations it calls. */
     struct rp_ids operands = rp_op_operands(put->p, op), called = rp_op_called(put->p, op);
-    size_t list;
     rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_ID, rp_hlo_write_id(put->p, op));
     if (operands.n) {
-        list = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_OPERAND_IDS);
+        size_t list = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_OPERAND_IDS);
         for (uint32_t i = 0; i < operands.n; i++)
             rp_proto_add_varint(put->w, rp_hlo_write_id(put->p, operands.at[i]));
         rp_proto_end(put->w, list);
     }
     if (called.n) {
-        list = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_CALLED_COMPUTATION_IDS);
+        size_t list = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_CALLED_COMPUTATION_IDS);
         for (uint32_t i = 0; i < called.n; i++)
             rp_proto_add_varint(put->w, (uint64_t)called.at[i] + 1);
         rp_proto_end(put->w, list);
@@ -376,13 +368,12 @@ static enum rp_code put_program_shape(const struct rp_hlo_writer *put, uint32_t 
                                       const struct rp_computation *c)
 {
     RP_FREED uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
-    size_t begun;
 
     RP_TRY(rp_err_need(at, put->err, "writing a computation"));
     for (uint32_t op = c->first; op < c->first + c->n; op++)
         if (put->p->code.at[op] == RP_OP_PARAMETER)
             at[put->p->value.at[op]] = op; /* numbers were checked by rp_program_validate */
-    begun = rp_proto_begin(put->w, field);
+    size_t begun = rp_proto_begin(put->w, field);
     for (uint32_t i = 0; i < c->nparams; i++)
         rp_hlo_write_shape(put, RP_HLO_PROGRAM_SHAPE_PARAMETERS, put->p->shape.at[at[i]]);
     rp_hlo_write_shape(put, RP_HLO_PROGRAM_SHAPE_RESULT, put->p->shape.at[c->root]);
@@ -417,14 +408,13 @@ static void put_schedule(const struct rp_hlo_writer *put)
 
     for (uint32_t i = 0; i < put->p->computations.n; i++) {
         const struct rp_computation *c = &put->p->computations.at[i];
-        size_t entry, sequence, list;
 
         if (c->fused)
             continue;
-        entry = rp_proto_begin(put->w, RP_HLO_SCHEDULE_SEQUENCES);
+        size_t entry = rp_proto_begin(put->w, RP_HLO_SCHEDULE_SEQUENCES);
         rp_proto_put_varint(put->w, RP_HLO_SEQUENCE_ENTRY_KEY, (uint64_t)i + 1);
-        sequence = rp_proto_begin(put->w, RP_HLO_SEQUENCE_ENTRY_VALUE);
-        list = rp_proto_begin(put->w, RP_HLO_SEQUENCE_INSTRUCTION_IDS);
+        size_t sequence = rp_proto_begin(put->w, RP_HLO_SEQUENCE_ENTRY_VALUE);
+        size_t list = rp_proto_begin(put->w, RP_HLO_SEQUENCE_INSTRUCTION_IDS);
         for (uint32_t op = c->first; op < c->first + c->n; op++)
             rp_proto_add_varint(put->w, rp_hlo_write_id(put->p, op));
         rp_proto_end(put->w, list);
@@ -522,7 +512,6 @@ static enum rp_code write_module(const struct rp_program *p, bool proto, struct 
     struct rp_hlo_writer put = {.p = p, .w = to, .err = err, .complete = !proto};
     struct rp_bytes bytes;
     size_t module = 0;
-    enum rp_code code;
 
     RP_TRY(rp_hlo_writable(p, err));
     put.seen = calloc((size_t)p->strings.n + 1, 1);
@@ -530,7 +519,7 @@ static enum rp_code write_module(const struct rp_program *p, bool proto, struct 
         return rp_err_nomem(err, "writing a module");
     if (proto)
         module = rp_proto_begin(to, RP_HLO_PROTO_HLO_MODULE);
-    code = put_module(&put);
+    enum rp_code code = put_module(&put);
     free(put.seen);
     RP_TRY(code);
     if (proto)

@@ -532,20 +532,16 @@ static enum rp_code write_table(struct db *db, const struct table *table, struct
 
 static enum rp_code write_tables(struct db *db, const char *file, struct rp_err *err)
 {
-    enum rp_code code = RP_OK;
-
     if (sqlite3_open_v2(file, &db->sql, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
         SQLITE_OK)
-        code = sql_error(db, err);
-    if (code == RP_OK)
-        code = run_sql(db, before_sql, err);
-    for (size_t i = 0; code == RP_OK && i < sizeof tables / sizeof tables[0]; i++)
-        code = write_table(db, &tables[i], err);
-    if (code == RP_OK)
-        code = run_sql(db, after_sql, err);
-    if (sqlite3_close(db->sql) != SQLITE_OK && code == RP_OK)
-        code = rp_err_set(err, RP_BUG, "'%s': a statement was left open", db->path);
-    return code;
+        RP_TRY(sql_error(db, err));
+    RP_TRY(run_sql(db, before_sql, err));
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        RP_TRY(write_table(db, &tables[i], err));
+    RP_TRY(run_sql(db, after_sql, err));
+    if (sqlite3_close(db->sql) != SQLITE_OK)
+        return rp_err_set(err, RP_BUG, "'%s': a statement was left open", db->path);
+    return RP_OK;
 }
 
 /* Creates an empty file with an unused name in the folder of path. mode is that of the file it

@@ -9,7 +9,6 @@
 
 #include "io/escaped.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -10,7 +10,6 @@
 #include "formats/xprof/xplane.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define LABEL_ARGS   64    /* of an event_metadata, which all its events share */
 #define SMALL_IDS    65536 /* found without a hash */

@@ -4,6 +4,7 @@
 
 #include "base/line.h"
 #include "base/order.h"
+#include "base/scope.h"
 
 #include <errno.h>
 #include <math.h>
@@ -127,11 +128,10 @@ static enum rp_code fill_file(const struct rp_exporter *row, const struct rp_opt
                               struct rp_arena *arena, struct rp_opt_file *out, struct rp_err *err)
 {
     struct rp_out *to;
-    enum rp_code code;
 
     RP_TRY(rp_out_open_memory(&to, err));
     row->write(plan, to);
-    code = rp_out_flush(to, err);
+    enum rp_code code = rp_out_flush(to, err);
     *out = (struct rp_opt_file){
         .name = row->name,
         .file = row->file,
@@ -173,20 +173,17 @@ static enum rp_code write_file(const struct rp_opt_file *file, const char *path,
 static enum rp_code write_folder(const struct rp_opt_exports *exports, const char *folder,
                                  struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
 
     if (mkdir(folder, 0777) && errno != EEXIST)
         return rp_err_set_os(err, errno, "cannot make the folder '%s'", folder);
-    for (size_t i = 0; i < exports->nfiles && code == RP_OK; i++) {
+    for (size_t i = 0; i < exports->nfiles; i++) {
         const char *path = rp_arena_textf(&arena, "%s/%s", folder, exports->files[i].file);
 
-        code = rp_arena_check(&arena, "exporting", err);
-        if (code == RP_OK)
-            code = write_file(&exports->files[i], path, err);
+        RP_TRY(rp_arena_check(&arena, "exporting", err));
+        RP_TRY(write_file(&exports->files[i], path, err));
     }
-    rp_arena_release(&arena);
-    return code;
+    return RP_OK;
 }
 
 /* Finds the exporter named before '='; NULL if the text is a folder. */
@@ -217,13 +214,12 @@ enum rp_code rp_opt_exports_check(const char *where, struct rp_err *err)
 enum rp_code rp_opt_exports_write(const struct rp_opt_exports *exports, const char *where,
                                   struct rp_err *err)
 {
-    const struct rp_exporter *row;
     size_t i, n;
 
     if (!where)
         return RP_OK;
     RP_TRY(rp_opt_exports_check(where, err));
-    row = exporter_of(where, &n);
+    const struct rp_exporter *row = exporter_of(where, &n);
     if (!row)
         return write_folder(exports, where, err);
     for (i = 0; i < exports->nfiles; i++)

@@ -25,16 +25,15 @@ struct timed {
 static void sort_digit(const struct timed *a, struct timed *b, size_t n, int shift)
 {
     uint32_t count[DIGITS] = {0}, sum = 0, here;
-    size_t i;
 
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         count[(uint64_t)a[i].at_ns >> shift & (DIGITS - 1)]++;
-    for (i = 0; i < DIGITS; i++) {
+    for (size_t i = 0; i < DIGITS; i++) {
         here = count[i];
         count[i] = sum;
         sum += here;
     }
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         b[count[(uint64_t)a[i].at_ns >> shift & (DIGITS - 1)]++] = a[i];
 }
 
@@ -43,21 +42,20 @@ static void sort_device(struct timed *a, struct timed *b, size_t n, uint32_t *ou
 {
     int64_t last = 0;
     bool sorted = true;
-    size_t i;
-    int shift;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         sorted &= a[i].at_ns >= last;
         last = a[i].at_ns > last ? a[i].at_ns : last;
     }
-    for (shift = 0; !sorted && shift < 8 * (int)sizeof last - 1 && last >> shift; shift += BITS) {
+    for (int shift = 0; !sorted && shift < 8 * (int)sizeof last - 1 && last >> shift;
+         shift += BITS) {
         struct timed *other = b;
 
         sort_digit(a, b, n, shift);
         b = a;
         a = other;
     }
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         out[i] = a[i].task;
 }
 

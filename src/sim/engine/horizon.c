@@ -83,11 +83,9 @@ INLINE void fetch_edges(const struct now *s, uint32_t task)
 
 INLINE void fetch_successor(const struct now *s, uint32_t task)
 {
-    uint32_t to;
-
     if (s->tasks[task].first == s->tasks[task + 1].first)
         return;
-    to = s->edges[s->tasks[task].first].to;
+    uint32_t to = s->edges[s->tasks[task].first].to;
     __builtin_prefetch(&s->tasks[to], 1);
     __builtin_prefetch(&s->at_ns[to], 1);
 }
@@ -135,16 +133,13 @@ static void put_aside(struct rp_horizon *h, struct rp_horizon_device *d,
 INLINE void put_near(struct rp_horizon *h, struct rp_horizon_device *d,
                      const struct rp_horizon_entry *e)
 {
-    struct rp_horizon_entry *at;
-    uint32_t i, least;
-
     if (RARE(d->n == d->cap) && !make_room(d)) {
         h->failed = true;
         return;
     }
-    at = d->near;
-    i = d->n;
-    least = i - d->head > SHIFT ? i - SHIFT : d->head;
+    struct rp_horizon_entry *at = d->near;
+    uint32_t i = d->n;
+    uint32_t least = i - d->head > SHIFT ? i - SHIFT : d->head;
     if (RARE(least > d->head) && before(e->ready_ns, e->task, &at[least - 1])) {
         put_aside(h, d, e);
         return;
@@ -172,10 +167,8 @@ INLINE bool look(const struct rp_horizon_device *d, struct rp_horizon_entry *out
 
 static void drop_rest(struct rp_horizon_device *d)
 {
-    const struct rp_moment *m;
-
     rp_queue_pop(&d->rest);
-    m = rp_queue_peek(&d->rest);
+    const struct rp_moment *m = rp_queue_peek(&d->rest);
     d->rest_ns = m ? m->key : INT64_MAX;
 }
 
@@ -277,9 +270,8 @@ INLINE void run_stack(struct now *s)
 INLINE int64_t first_of(const int64_t *at, size_t n)
 {
     int64_t least = INT64_MAX;
-    size_t i;
 
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         least = at[i] < least ? at[i] : least;
     return least;
 }
@@ -322,9 +314,8 @@ INLINE void take_turns(struct now *s, uint32_t device, int64_t horizon_ns, int64
     struct rp_horizon_device *d = &s->devices[device];
     struct rp_horizon_entry e;
     int64_t start, end;
-    int i;
 
-    for (i = 0;; i++) {
+    for (int i = 0;; i++) {
         bool near = look(d, &e);
 
         if (e.ready_ns == INT64_MAX) {
@@ -349,9 +340,7 @@ INLINE void take_turns(struct now *s, uint32_t device, int64_t horizon_ns, int64
 /* Updates the heads of the lines that changed, and when they would end. */
 INLINE void refresh(struct now *s, size_t ndevices)
 {
-    size_t i;
-
-    for (i = 0; i < s->nstale; i++) {
+    for (size_t i = 0; i < s->nstale; i++) {
         struct rp_horizon_device *d = &s->devices[s->stale[i]];
         struct rp_horizon_entry e;
         int64_t end = INT64_MAX;
@@ -363,7 +352,7 @@ INLINE void refresh(struct now *s, size_t ndevices)
         d->stale = false;
     }
     s->nstale = 0;
-    for (i = 0; i * BLOCK < ndevices; i++)
+    for (size_t i = 0; i * BLOCK < ndevices; i++)
         if (s->block_end_ns[i] == INT64_MIN) {
             size_t low = i * BLOCK, count = block_end(low, ndevices) - low;
 
@@ -378,10 +367,8 @@ enum rp_code rp_horizon_go(struct rp_horizon *h, int64_t until_ns, struct rp_err
     struct now s = now_of(h);
 
     do {
-        int64_t horizon;
-
         refresh(&s, h->ndevices);
-        horizon = first_of(h->block_end_ns, blocks);
+        int64_t horizon = first_of(h->block_end_ns, blocks);
         if (horizon == INT64_MAX)
             break;
         s.near_ns = horizon + NEAR * h->g->mean_ns;
@@ -462,11 +449,9 @@ enum rp_code rp_horizon_init(struct rp_horizon *h, struct rp_plain_graph *g, int
 
 void rp_horizon_clear(struct rp_horizon *h)
 {
-    size_t i;
-
-    for (i = 0; i < 2 * h->ndevices + 2 * (h->ndevices / BLOCK + 1); i++)
+    for (size_t i = 0; i < 2 * h->ndevices + 2 * (h->ndevices / BLOCK + 1); i++)
         h->ready_ns[i] = INT64_MAX;
-    for (i = 0; i < h->ndevices; i++) {
+    for (size_t i = 0; i < h->ndevices; i++) {
         struct rp_horizon_device *d = &h->devices[i];
 
         d->head = d->n = 0;
@@ -483,9 +468,7 @@ void rp_horizon_clear(struct rp_horizon *h)
 
 void rp_horizon_release(struct rp_horizon *h)
 {
-    size_t i;
-
-    for (i = 0; h->devices && i < h->ndevices; i++) {
+    for (size_t i = 0; h->devices && i < h->ndevices; i++) {
         free(h->devices[i].near);
         rp_queue_release(&h->devices[i].rest);
     }

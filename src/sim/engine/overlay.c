@@ -132,9 +132,8 @@ static uint8_t *put_number(uint8_t *to, uint64_t x)
 static uint64_t number_before(const uint8_t *log, size_t *end)
 {
     uint64_t x = 0;
-    unsigned shift;
 
-    for (shift = 0;; shift += 7) {
+    for (unsigned shift = 0;; shift += 7) {
         uint8_t byte = log[--*end];
 
         x |= (uint64_t)(byte & 127) << shift;
@@ -153,11 +152,10 @@ static enum rp_code log_change(struct rp_overlay *o, uint8_t what, uint32_t at, 
                                int64_t fresh, struct rp_err *err)
 {
     int64_t far = (int64_t)at - o->log_at[what];
-    uint8_t *to;
 
     RP_TRY(rp_vec_reserve(&o->log, CHANGE_MOST, err));
     o->stamp ^= stamp_of(o->log.n, what, at, fresh);
-    to = put_number(o->log.at + o->log.n, folded(old));
+    uint8_t *to = put_number(o->log.at + o->log.n, folded(old));
     to = put_number(to, folded(far) << 2 | what);
     o->log.n = (size_t)(to - o->log.at);
     o->log_at[what] = at;

@@ -79,12 +79,11 @@ static inline int64_t ready_of(const struct rp_resim_sweep *s, const struct rp_s
 static enum rp_code line_up(struct rp_resim_sweep *s, struct rp_err *err)
 {
     uint32_t *last = malloc((s->g->ndevices + 1) * sizeof *last);
-    size_t i;
 
     if (!last)
         return rp_err_nomem(err, "simulating");
     memset(last, 0xff, (s->g->ndevices + 1) * sizeof *last);
-    for (i = 0; i < s->g->n; i++) {
+    for (size_t i = 0; i < s->g->n; i++) {
         uint32_t task = s->order[i], device = s->g->tasks.at[task].device;
 
         s->before.at[task] = s->behind.at[task] = NONE;
@@ -184,7 +183,6 @@ static enum rp_code note_change(struct rp_resim_sweep *s, uint32_t task, int64_t
 {
     struct rp_resim_change old = {task, s->r->start_ns.at[task], s->r->end_ns.at[task],
                                   s->ready_ns.at[task]};
-    uint32_t i;
 
     RP_TRY(rp_vec_push(&s->log, old, err));
     s->ready_ns.at[task] = ready;
@@ -193,7 +191,7 @@ static enum rp_code note_change(struct rp_resim_sweep *s, uint32_t task, int64_t
     if (s->behind.at[task] != NONE)
         rp_resim_sweep_touch(s, s->behind.at[task]);
     if (begin != old.start_ns || end != old.end_ns)
-        for (i = s->g->tasks.at[task].first; i < s->g->tasks.at[task + 1].first; i++)
+        for (uint32_t i = s->g->tasks.at[task].first; i < s->g->tasks.at[task + 1].first; i++)
             rp_resim_sweep_touch(s, s->g->edges[i].to);
     return RP_OK;
 }
@@ -201,13 +199,12 @@ static enum rp_code note_change(struct rp_resim_sweep *s, uint32_t task, int64_t
 static enum rp_code look_at(struct rp_resim_sweep *s, uint32_t task, struct rp_err *err)
 {
     int64_t ready = ready_of(s, s->r, task), begin, end;
-    uint32_t before;
 
     s->visited++;
     if (ready != s->ready_ns.at[task])
         RP_TRY(note_change(s, task, ready, s->r->start_ns.at[task], s->r->end_ns.at[task], err));
     RP_TRY(find_turn(s, task, err));
-    before = s->before.at[task];
+    uint32_t before = s->before.at[task];
     begin = before != NONE && s->r->end_ns.at[before] > ready ? s->r->end_ns.at[before] : ready;
     end = begin + s->g->tasks.at[task].dur_ns;
     return begin == s->r->start_ns.at[task] && end == s->r->end_ns.at[task]
@@ -280,13 +277,12 @@ enum rp_code rp_resim_sweep_replay(const struct rp_resim_sweep *s, size_t from,
                                    struct rp_sim_result *out, bool *ok, struct rp_err *err)
 {
     struct lane *lanes = calloc(s->g->ndevices + 1, sizeof *lanes);
-    size_t i;
 
     if (!lanes)
         return rp_err_nomem(err, "simulating");
-    for (i = 0; i < s->g->ndevices; i++)
+    for (size_t i = 0; i < s->g->ndevices; i++)
         lanes[i].task = NONE;
-    for (i = from; i < s->g->n && *ok; i++) {
+    for (size_t i = from; i < s->g->n && *ok; i++) {
         uint32_t task = s->order[i], device = s->g->tasks.at[task].device;
         int64_t begin = ready_of(s, out, task);
 

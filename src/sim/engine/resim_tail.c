@@ -48,17 +48,15 @@ RP_ORDER(by_wait, struct rp_horizon_entry, RP_UP(ready_ns), RP_UP(task))
 static enum rp_code keep_waits(struct rp_resim_cut *cut, const struct rp_horizon *h,
                                struct rp_err *err)
 {
-    size_t i, k;
-
-    for (i = 0; i < h->ndevices; i++) {
+    for (size_t i = 0; i < h->ndevices; i++) {
         const struct rp_horizon_device *d = &h->devices[i];
         const struct rp_event_queue *q = &d->rest;
         size_t sorted = q->run.n - q->head;
 
         cut->free_ns[i] = d->free_ns;
-        for (k = d->head; k < d->n; k++)
+        for (size_t k = d->head; k < d->n; k++)
             RP_TRY(rp_vec_push(&cut->waits, d->near[k], err));
-        for (k = 0; k < sorted + q->rest.at.n; k++) {
+        for (size_t k = 0; k < sorted + q->rest.at.n; k++) {
             const struct rp_moment *m =
                 k < sorted ? &q->run.at[q->head + k] : &q->rest.at.at[k - sorted];
             struct rp_horizon_entry e = {m->key, rp_moment_what(*m)};
@@ -73,9 +71,7 @@ static enum rp_code keep_waits(struct rp_resim_cut *cut, const struct rp_horizon
 
 static enum rp_code keep_told(struct rp_resim_tail *x, struct rp_resim_cut *cut, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < x->g.n; i++) {
+    for (uint32_t i = 0; i < x->g.n; i++) {
         const struct rp_plain_task *task = &x->g.tasks.at[i];
         struct rp_resim_task t = {x->result.start_ns.at[i], i, task->left};
 
@@ -163,9 +159,7 @@ enum rp_code rp_resim_tail_init(struct rp_resim_tail *x, const struct rp_overlay
 
 void rp_resim_tail_release(struct rp_resim_tail *x)
 {
-    size_t i;
-
-    for (i = 0; i < x->ncuts; i++) {
+    for (size_t i = 0; i < x->ncuts; i++) {
         free(x->cuts[i].free_ns);
         rp_vec_release(&x->cuts[i].waits);
         rp_vec_release(&x->cuts[i].told);
@@ -182,9 +176,7 @@ void rp_resim_tail_release(struct rp_resim_tail *x)
 
 void rp_resim_tail_keep(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn)
 {
-    size_t i;
-
-    for (i = x->differs; i < turn; i++) {
+    for (size_t i = x->differs; i < turn; i++) {
         uint32_t task = x->begun.at[i];
 
         x->result.start_ns.at[task] = base->start_ns.at[task];
@@ -195,18 +187,16 @@ void rp_resim_tail_keep(struct rp_resim_tail *x, const struct rp_sim_result *bas
 
 static void restore(struct rp_resim_tail *x, const struct rp_resim_cut *cut)
 {
-    size_t i;
-
-    for (i = 0; i < cut->told.n; i++) {
+    for (size_t i = 0; i < cut->told.n; i++) {
         const struct rp_resim_task *t = &cut->told.at[i];
 
         x->result.start_ns.at[t->task] = t->at_ns;
         x->g.tasks.at[t->task].left = (uint16_t)t->left;
     }
     rp_horizon_clear(&x->h);
-    for (i = 0; i < x->h.ndevices; i++)
+    for (size_t i = 0; i < x->h.ndevices; i++)
         x->h.devices[i].free_ns = cut->free_ns[i];
-    for (i = 0; i < cut->waits.n; i++) {
+    for (size_t i = 0; i < cut->waits.n; i++) {
         const struct rp_horizon_entry *e = &cut->waits.at[i];
 
         x->result.start_ns.at[e->task] = e->ready_ns;
@@ -217,9 +207,7 @@ static void restore(struct rp_resim_tail *x, const struct rp_resim_cut *cut)
 
 static int64_t fill_some_ends(struct rp_resim_tail *x, size_t turn, int64_t last)
 {
-    size_t i;
-
-    for (i = turn; i < x->g.n; i++) {
+    for (size_t i = turn; i < x->g.n; i++) {
         uint32_t task = x->begun.at[i];
         int64_t end = x->result.start_ns.at[task] + x->g.tasks.at[task].dur_ns;
 

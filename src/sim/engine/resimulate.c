@@ -6,7 +6,6 @@
  */
 #include "sim/engine/resimulate.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum rp_code rp_resim_init(struct rp_resim *x, const struct rp_overlay *o, struct rp_err *err)
@@ -55,7 +54,6 @@ static enum rp_code make_plain_graph(struct rp_resim *x, struct rp_err *err)
 static bool patch_plain_graph(struct rp_resim *x, const struct rp_overlay_change *c)
 {
     struct rp_plain_graph *g = &x->tail.g;
-    uint32_t lag, to;
 
     if (c->what == RP_OVERLAY_SET_DUR) {
         struct rp_plain_task *t = &g->tasks.at[c->at];
@@ -64,8 +62,8 @@ static bool patch_plain_graph(struct rp_resim *x, const struct rp_overlay_change
         t->dur_ns = (uint32_t)dur;
         return rp_plain_fits(dur) && (dur > 0 || t->device == RP_NO_DEVICE);
     }
-    to = g->edges[c->at].to;
-    lag = rp_plain_lag(x->o->lag_ns.at[c->at]);
+    uint32_t to = g->edges[c->at].to;
+    uint32_t lag = rp_plain_lag(x->o->lag_ns.at[c->at]);
     x->sweep.in.at[x->sweep.in_of.at[c->at]].lag_ns = lag;
     g->tasks.at[to].left = g->tasks.at[to].degree = (uint16_t)x->o->degree.at[to];
     return x->o->degree.at[to] <= UINT16_MAX &&
@@ -76,9 +74,8 @@ static bool patch_plain_graph(struct rp_resim *x, const struct rp_overlay_change
 static enum rp_code patch_all(struct rp_resim *x, bool *ok, struct rp_err *err)
 {
     struct rp_overlay_place place = rp_overlay_last(x->o);
-    size_t i;
 
-    for (i = 0; i < x->patched.n; i++)
+    for (size_t i = 0; i < x->patched.n; i++)
         *ok &= patch_plain_graph(x, &x->patched.at[i]);
     x->patched.n = 0;
     while (place.end > x->mark) {
@@ -101,11 +98,10 @@ static size_t first_turn_of_cut(const struct rp_resim *x, uint32_t task, bool cu
 {
     const uint32_t *turn = x->tail.turn.at;
     size_t first = turn[task];
-    uint32_t k;
 
     if (!cut || !x->o->degree.at[task])
         return 0;
-    for (k = x->sweep.first.at[task]; k < x->sweep.first.at[task + 1]; k++) {
+    for (uint32_t k = x->sweep.first.at[task]; k < x->sweep.first.at[task + 1]; k++) {
         uint32_t from = x->sweep.in.at[k].from & ~RP_PLAIN_FROM_START;
 
         first = turn[from] < first ? turn[from] : first;
@@ -139,9 +135,8 @@ static size_t first_turn(const struct rp_resim *x, bool *back)
 static void find_last(struct rp_sim_result *r)
 {
     int64_t last = 0;
-    size_t i;
 
-    for (i = 0; i < r->end_ns.n; i++)
+    for (size_t i = 0; i < r->end_ns.n; i++)
         last = r->end_ns.at[i] > last ? r->end_ns.at[i] : last;
     r->last_ns = last;
 }
@@ -188,14 +183,13 @@ static enum rp_code replay(struct rp_resim *x, size_t from, bool *ok, struct rp_
 static enum rp_code run_part(struct rp_resim *x, bool *ok, struct rp_err *err)
 {
     bool back = false, same_order;
-    size_t from;
 
     RP_TRY(sweep(x, ok, err));
     if (*ok)
         return RP_OK;
     same_order = !x->sweep.moved.n;
     rp_resim_sweep_undo(&x->sweep);
-    from = first_turn(x, &back);
+    size_t from = first_turn(x, &back);
     *ok = same_order && !back;
     if (*ok)
         RP_TRY(replay(x, from, ok, err));

@@ -127,16 +127,15 @@ static enum rp_code pass_on(struct sim *s, uint32_t task, unsigned which, struct
 {
     const struct rp_overlay *o = s->o;
     const struct rp_task_graph *g = o->graph;
-    uint32_t i;
 
     if (which == PASS_START && !g->starts_matter && !o->starts_matter)
         return RP_OK;
     if (task < g->tasks.n)
-        for (i = g->first.at[task]; i < g->first.at[task + 1]; i++)
+        for (uint32_t i = g->first.at[task]; i < g->first.at[task + 1]; i++)
             RP_TRY(pass_edge(
                 s, (struct rp_task_edge){o->lag_ns.at[i], g->edges.at[i].to, g->edges.at[i].flags},
                 task, which, err));
-    for (i = rp_overlay_newest(o, task); i != UINT32_MAX; i = o->edges.at[i].next)
+    for (uint32_t i = rp_overlay_newest(o, task); i != UINT32_MAX; i = o->edges.at[i].next)
         RP_TRY(pass_edge(s, o->edges.at[i].edge, task, which, err));
     return RP_OK;
 }
@@ -303,12 +302,11 @@ static enum rp_code end_serial(struct sim *s, struct device *d, uint32_t task, s
 static enum rp_code pick_first(struct sim *s, struct rp_err *err)
 {
     size_t i, first = 0;
-    uint32_t device;
 
     for (i = 1; i < s->idle.n; i++)
         if (s->idle.at[i] < s->idle.at[first])
             first = i;
-    device = s->idle.at[first];
+    uint32_t device = s->idle.at[first];
     s->idle.at[first] = s->idle.at[--s->idle.n];
     return pick(s, &s->devices[device], err);
 }
@@ -410,9 +408,8 @@ static enum rp_code simulate_any(const struct rp_overlay *o, struct rp_sim_resul
 {
     struct sim s = {.o = o, .r = out};
     enum rp_code code = run_simulation(&s, err);
-    size_t i;
 
-    for (i = 0; s.devices && i < o->graph->devices.n; i++) {
+    for (size_t i = 0; s.devices && i < o->graph->devices.n; i++) {
         rp_vec_release(&s.devices[i].queue.at);
         release_lines(&s.devices[i]);
     }
@@ -460,18 +457,14 @@ static enum rp_code fill_ends(const struct rp_overlay *o, struct rp_sim_result *
 static enum rp_code simulate_plain(struct rp_plain_graph *g, struct rp_sim_result *out, bool *done,
                                    struct rp_err *err)
 {
-    struct rp_horizon h = {0};
-    enum rp_code code = make_room(out, g->n, err);
+    RP_SCOPED(rp_horizon_release) struct rp_horizon h = {0};
 
-    if (code == RP_OK)
-        code = rp_horizon_init(&h, g, out->start_ns.at, err);
-    if (code == RP_OK) {
-        rp_horizon_begin(&h);
-        code = rp_horizon_go(&h, INT64_MAX, err);
-    }
+    RP_TRY(make_room(out, g->n, err));
+    RP_TRY(rp_horizon_init(&h, g, out->start_ns.at, err));
+    rp_horizon_begin(&h);
+    RP_TRY(rp_horizon_go(&h, INT64_MAX, err));
     *done = h.done == g->n;
-    rp_horizon_release(&h);
-    return code;
+    return RP_OK;
 }
 
 /* A plain graph needs no queue of events; if its run does not finish, the other method finds out
@@ -479,12 +472,11 @@ static enum rp_code simulate_plain(struct rp_plain_graph *g, struct rp_sim_resul
 enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err)
 {
     struct rp_plain_graph g;
-    enum rp_code code;
     bool done = false;
 
     if (rp_overlay_ntasks(o) > LARGE_TASKS) /* ends follow from starts, so they are filled later */
         rp_vec_release(&out->end_ns);
-    code = rp_plain_graph_init(&g, o, err);
+    enum rp_code code = rp_plain_graph_init(&g, o, err);
     if (code == RP_OK && g.fits)
         code = simulate_plain(&g, out, &done, err);
     rp_plain_graph_release(&g);

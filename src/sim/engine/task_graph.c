@@ -98,10 +98,9 @@ enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err)
     RP_VEC(struct rp_task_link) sorted = {0};
     RP_VEC(int64_t) lags = {0};
     size_t i, n = g->tasks.n;
-    enum rp_code code;
 
     RP_TRY(rp_vec_reserve_full(&g->first, n + 1, err));
-    code = rp_vec_reserve_full(&sorted, g->edges.n + 1, err);
+    enum rp_code code = rp_vec_reserve_full(&sorted, g->edges.n + 1, err);
     if (code == RP_OK)
         code = rp_vec_reserve_full(&lags, g->edges.n + 1, err);
     if (code != RP_OK) {
@@ -125,26 +124,25 @@ enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err)
 
 enum rp_code rp_task_graph_stuck(const struct rp_task_graph *g, size_t *out, struct rp_err *err)
 {
-    RP_VEC(uint32_t) missing = {0}, ready = {0};
+    RP_VEC_LOCAL(uint32_t, missing);
+    RP_VEC_LOCAL(uint32_t, ready);
     size_t i, n = g->tasks.n;
-    enum rp_code code = rp_vec_reserve(&missing, n + 1, err);
     uint32_t v, k;
 
     *out = n;
-    for (i = 0; i < n && code == RP_OK; i++)
+    RP_TRY(rp_vec_reserve(&missing, n + 1, err));
+    for (i = 0; i < n; i++)
         missing.at[i] = 0;
-    for (i = 0; i < g->edges.n && code == RP_OK; i++)
+    for (i = 0; i < g->edges.n; i++)
         missing.at[g->edges.at[i].to]++;
-    for (i = 0; i < n && code == RP_OK; i++)
+    for (i = 0; i < n; i++)
         if (!missing.at[i])
-            code = rp_vec_push(&ready, (uint32_t)i, err);
-    for (; ready.n && code == RP_OK; (*out)--) {
+            RP_TRY(rp_vec_push(&ready, (uint32_t)i, err));
+    for (; ready.n; (*out)--) {
         v = ready.at[--ready.n];
-        for (k = g->first.at[v]; k < g->first.at[v + 1] && code == RP_OK; k++)
+        for (k = g->first.at[v]; k < g->first.at[v + 1]; k++)
             if (--missing.at[g->edges.at[k].to] == 0)
-                code = rp_vec_push(&ready, g->edges.at[k].to, err);
+                RP_TRY(rp_vec_push(&ready, g->edges.at[k].to, err));
     }
-    rp_vec_release(&missing);
-    rp_vec_release(&ready);
-    return code;
+    return RP_OK;
 }

@@ -45,12 +45,11 @@ static const struct rp_sg_edge *joins(const struct joining *j, uint32_t i)
 {
     const struct rp_sim_part *p = j->p;
     const struct rp_sim_note *a = &p->notes.at[i - 1], *b = &p->notes.at[i];
-    const struct rp_sg_edge *e;
 
     if (!j->in[i] || j->in[i] == (uint32_t)MANY || j->leaves[i - 1] != 1 || !is_frame(p, i) ||
         !is_frame(p, i - 1))
         return NULL;
-    e = &p->graph.edges.at[j->in[i] - 1];
+    const struct rp_sg_edge *e = &p->graph.edges.at[j->in[i] - 1];
     return e->from == i - 1 && e->kind == RP_SG_ORDER && !(e->flags & RP_SG_FROM_START) &&
                    e->lag_ns >= 0 && e->lag_ns <= UINT32_MAX && a->op == b->op &&
                    a->step == b->step && a->phase == b->phase &&

@@ -50,9 +50,7 @@ RP_ORDER(by_rendezvous, struct participant, RP_UP(rendezvous), RP_UP(rank))
 /* The edge between two tasks, or UINT32_MAX. */
 static uint32_t edge_between(const struct rp_task_graph *g, uint32_t from, uint32_t to)
 {
-    uint32_t i;
-
-    for (i = g->first.at[from]; i < g->first.at[from + 1]; i++)
+    for (uint32_t i = g->first.at[from]; i < g->first.at[from + 1]; i++)
         if (g->edges.at[i].to == to)
             return i;
     return UINT32_MAX;
@@ -61,15 +59,14 @@ static uint32_t edge_between(const struct rp_task_graph *g, uint32_t from, uint3
 static enum rp_code find_members(struct expand_ctx *x)
 {
     const struct rp_task_graph *g = &x->run->tasks;
-    uint32_t i, k;
 
-    for (i = 0; i + 1 < rp_sim_nnodes(x->run); i++) {
+    for (uint32_t i = 0; i + 1 < rp_sim_nnodes(x->run); i++) {
         const struct rp_sg_node *node = rp_sim_node(x->run, i);
         struct participant m = {.rank = node->rank, .arrive = i, .comm = i + 1, .share = 1};
 
         if (node->kind != RP_SG_ARRIVE || node[1].kind != RP_SG_COMM)
             continue;
-        for (k = g->first.at[i]; k < g->first.at[i + 1]; k++)
+        for (uint32_t k = g->first.at[i]; k < g->first.at[i + 1]; k++)
             if (rp_sim_node(x->run, g->edges.at[k].to)->kind == RP_SG_RENDEZVOUS) {
                 m.rendezvous = g->edges.at[k].to;
                 m.lag_ns = x->run->overlay.lag_ns.at[k];
@@ -276,9 +273,8 @@ static enum rp_code add_hops(struct expand_ctx *x, const struct group *g, uint32
                              uint32_t *last)
 {
     bool all_reduce = rounds != g->n - 1 || g->n == 2;
-    uint32_t i;
 
-    for (i = 0; i < g->n; i++)
+    for (uint32_t i = 0; i < g->n; i++)
         last[i] = RP_NONE;
     if (x->how->shape == RP_EXPAND_TREE && all_reduce) {
         RP_TRY(add_tree(x, g, true, last));
@@ -328,12 +324,11 @@ static enum rp_code expand_all(struct expand_ctx *x, size_t *expanded, size_t *l
 
     for (i = 0; i < x->members.n; i = end) {
         struct group g = {.at = &x->members.at[i]};
-        uint32_t rounds;
 
         for (end = i + 1; end < x->members.n && x->members.at[end].rendezvous == g.at->rendezvous;)
             end++;
         g.n = (uint32_t)(end - i);
-        rounds = rounds_of(x, &g);
+        uint32_t rounds = rounds_of(x, &g);
         *expanded += rounds > 0;
         *left += !rounds;
         if (rounds)
@@ -346,12 +341,11 @@ enum rp_code rp_sim_expand(struct rp_sim_run *run, const struct rp_expand *how, 
                            size_t *left, struct rp_err *err)
 {
     struct expand_ctx x = {.run = run, .how = how, .err = err};
-    enum rp_code code;
 
     *expanded = *left = 0;
     if (how->shape == RP_EXPAND_WHOLE)
         return RP_OK;
-    code = find_members(&x);
+    enum rp_code code = find_members(&x);
     if (code == RP_OK)
         code = find_shares(&x);
     if (code == RP_OK)

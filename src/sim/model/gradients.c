@@ -21,9 +21,7 @@
 /* The work that a call launched, or RP_NONE. */
 static uint32_t launched_by(const struct rp_stepgraph *g, uint32_t node)
 {
-    uint32_t i;
-
-    for (i = g->out.at[node]; i < g->out.at[node + 1]; i++) {
+    for (uint32_t i = g->out.at[node]; i < g->out.at[node + 1]; i++) {
         const struct rp_sg_edge *edge = &g->edges.at[g->out_edges.at[i]];
 
         if (edge->kind == RP_SG_LAUNCH)
@@ -69,22 +67,21 @@ RP_DECISION(OTHER_SENT, "of the bytes of all gradients",
 static void size_by_shapes(struct rp_sim_part *p, const struct rp_coll_reader *args)
 {
     double elements = 0, bytes = 0;
-    int64_t count;
-    size_t i;
 
-    for (i = 0; i < p->gradients.n; i++) {
-        count = rp_coll_input_elements(args, p->graph.nodes.at[p->gradients.at[i].node].event);
+    for (size_t i = 0; i < p->gradients.n; i++) {
+        int64_t count =
+            rp_coll_input_elements(args, p->graph.nodes.at[p->gradients.at[i].node].event);
         if (p->gradients.at[i].bytes >= 0 || count < 0)
             return;
         elements += (double)count;
     }
-    for (i = 0; i < p->collectives.list.n; i++)
+    for (size_t i = 0; i < p->collectives.list.n; i++)
         if (p->collectives.list.at[i].kind == RP_COLL_ALL_REDUCE &&
             p->collectives.list.at[i].in_bytes > 0)
             bytes += (double)p->collectives.list.at[i].in_bytes;
     for (int item = 2; item <= (int)sizeof(double); item *= 2)
         if (elements > 0 && fabs(bytes / elements / item - 1) < OTHER_SENT)
-            for (i = 0; i < p->gradients.n; i++)
+            for (size_t i = 0; i < p->gradients.n; i++)
                 p->gradients.at[i].bytes =
                     item *
                     rp_coll_input_elements(args, p->graph.nodes.at[p->gradients.at[i].node].event);

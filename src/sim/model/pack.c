@@ -104,10 +104,8 @@ static enum rp_code pack_edges(struct rp_sim_part *part, struct rp_err *err)
     uint32_t before = 0;
 
     for (i = 0; i < n; before = edges[i++].to) {
-        uint8_t *to;
-
         RP_TRY(rp_vec_reserve(&part->packed_edges, EDGE_MOST, err));
-        to = part->packed_edges.at + part->packed_edges.n;
+        uint8_t *to = part->packed_edges.at + part->packed_edges.n;
         *to++ = (uint8_t)(edges[i].kind | edges[i].flags << 4);
         to = rp_pack_signed(to, (int64_t)edges[i].to - before);
         to = rp_pack_signed(to, (int64_t)edges[i].to - edges[i].from);
@@ -122,9 +120,7 @@ static enum rp_code pack_edges(struct rp_sim_part *part, struct rp_err *err)
 
 static bool is_of_one_rank(const struct rp_stepgraph *g)
 {
-    size_t i;
-
-    for (i = 0; i < g->nodes.n; i++)
+    for (size_t i = 0; i < g->nodes.n; i++)
         if (g->nodes.at[i].rank)
             return false;
     return true;
@@ -153,9 +149,8 @@ enum rp_code rp_sim_part_unpack_nodes(const struct rp_sim_part *part, struct rp_
                           false};
     struct rp_sg_node node = no_node;
     struct rp_sim_note note = no_note;
-    size_t i;
 
-    for (i = 0; i < part->npacked_nodes && rp_packed_has(&b, NODE_MOST); i++) {
+    for (size_t i = 0; i < part->npacked_nodes && rp_packed_has(&b, NODE_MOST); i++) {
         uint8_t head = next_byte(&b);
 
         node.kind = head & 7;
@@ -186,9 +181,8 @@ enum rp_code rp_sim_part_unpack_edges(const struct rp_sim_part *part, struct rp_
     struct rp_packed b = {part->packed_edges.at, part->packed_edges.at + part->packed_edges.n,
                           false};
     struct rp_sg_edge edge = {0};
-    size_t i;
 
-    for (i = 0; i < part->npacked_edges && rp_packed_has(&b, EDGE_MOST); i++) {
+    for (size_t i = 0; i < part->npacked_edges && rp_packed_has(&b, EDGE_MOST); i++) {
         uint8_t head = next_byte(&b);
 
         edge.kind = head & 15;

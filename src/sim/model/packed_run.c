@@ -56,13 +56,11 @@ struct rp_sim_blocks {
 
 void rp_sim_blocks_free(struct rp_sim_blocks *b)
 {
-    size_t i;
-
     if (!b)
         return;
-    for (i = 0; b->ranks && i < b->nranks; i++)
+    for (size_t i = 0; b->ranks && i < b->nranks; i++)
         rp_vec_release(&b->ranks[i].patches);
-    for (i = 0; i < b->nblocks; i++) {
+    for (size_t i = 0; i < b->nblocks; i++) {
         free(b->cache[i].nodes);
         free(b->cache[i].notes);
     }
@@ -79,10 +77,9 @@ static enum rp_code unpack_rank(const struct rp_sim_run *run, uint32_t rank,
 {
     const struct rp_sim_part *part = run->parts[rank];
     const struct rank_info *info = &run->blocks->ranks[rank];
-    size_t i;
 
     RP_TRY(rp_sim_part_unpack_nodes(part, nodes, notes, err));
-    for (i = 0; i < part->npacked_nodes; i++) {
+    for (size_t i = 0; i < part->npacked_nodes; i++) {
         struct rp_sg_node *n = &nodes[i];
 
         if (n->name >= part->graph.names.n ||
@@ -98,9 +95,7 @@ static enum rp_code unpack_rank(const struct rp_sim_run *run, uint32_t rank,
 
 static void move_nodes(const struct rank_info *info, struct rp_sg_node *nodes)
 {
-    size_t i;
-
-    for (i = 0; i < info->patches.n; i++) {
+    for (size_t i = 0; i < info->patches.n; i++) {
         nodes[info->patches.at[i].node].start_ns = info->patches.at[i].start_ns;
         nodes[info->patches.at[i].node].dur_ns = info->patches.at[i].dur_ns;
     }
@@ -195,11 +190,10 @@ static enum rp_code join_names(struct packed_ctx *x, struct rp_strtab *table, ui
     const struct rp_stepgraph *g = &x->run->parts[rank]->graph;
     struct rp_stepgraph *out = &x->run->joined;
     uint32_t *name_of = RP_ARENA_NEW(x->arena, uint32_t, g->names.n + 1), id;
-    size_t i;
 
     if (!name_of)
         return rp_err_nomem(err, "joining ranks");
-    for (i = 0; i < g->names.n; i++) {
+    for (size_t i = 0; i < g->names.n; i++) {
         RP_TRY(rp_strtab_intern(table, g->names.at[i], strlen(g->names.at[i]), &id, err));
         while (out->names.n <= id)
             RP_TRY(rp_vec_push(&out->names, g->names.at[i], err));
@@ -214,10 +208,9 @@ static enum rp_code join_lanes(struct packed_ctx *x, uint32_t rank, struct rp_er
     const struct rp_stepgraph *g = &x->run->parts[rank]->graph;
     struct rp_stepgraph *out = &x->run->joined;
     uint32_t base = x->run->join.first_node[rank];
-    size_t i;
 
     x->b->ranks[rank].lane = (uint32_t)out->lanes.n;
-    for (i = 0; i < g->lanes.n; i++) {
+    for (size_t i = 0; i < g->lanes.n; i++) {
         struct rp_sg_lane lane = g->lanes.at[i];
 
         lane.rank = rank;
@@ -355,15 +348,12 @@ static bool last_arrival(const struct packed_ctx *x, const struct rp_rendezvous 
 static enum rp_code hold_ranks(struct packed_ctx *x, const struct rp_rendezvous *m,
                                const struct rp_sg_node *meet, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < m->n; i++) {
+    for (uint32_t i = 0; i < m->n; i++) {
         uint32_t r = m->rank[i];
         const struct arrival *a = &x->arrivals[r][m->at[i]];
         struct rp_sg_last_arrival *last = &x->run->join.last_arrival[r][m->at[i]];
         struct tie tie = {a->node, x->b->first_meet + x->b->nmeets, a->end_ns >= meet->start_ns};
         struct patch p = {.start_ns = meet->start_ns};
-        int64_t own;
 
         if (a->node == RP_NONE || a->at_ns > meet->start_ns)
             continue;
@@ -373,7 +363,7 @@ static enum rp_code hold_ranks(struct packed_ctx *x, const struct rp_rendezvous 
         p.node = a->node + 1;
         p.dur_ns = rp_ns_between(meet->start_ns, a->end_ns);
         RP_TRY(rp_vec_push(&x->b->ranks[r].patches, p, err));
-        own = rp_sg_own_time(&x->run->join, r, meet->start_ns);
+        int64_t own = rp_sg_own_time(&x->run->join, r, meet->start_ns);
         if (last->until_ns == RP_NO_TS ||
             own >= last->until_ns) /* with several partners, it waits for the last */
             *last = (struct rp_sg_last_arrival){own, meet->rank};
@@ -385,20 +375,19 @@ static enum rp_code add_meetings(struct packed_ctx *x, struct rp_err *err)
 {
     const struct rp_rendezvous_list *m = &x->run->join.rendezvous;
     struct rp_sim_blocks *b = x->b;
-    size_t k;
 
     b->others = RP_ARENA_NEW(x->arena, struct rp_sg_node, m->n + 1);
     b->none = RP_ARENA_NEW(x->arena, struct rp_sim_note, m->n + 1);
     if (!b->others || !b->none)
         return rp_err_nomem(err, "joining ranks");
-    for (k = 0; k <= m->n; k++)
+    for (size_t k = 0; k <= m->n; k++)
         b->none[k] = (struct rp_sim_note){.step = RP_NO_STEP, .phase = RP_PHASE_OTHER};
     b->others[0] = (struct rp_sg_node){.start_ns = x->run->joined.begin_ns,
                                        .event = RP_NONE,
                                        .lane = RP_NONE,
                                        .collective = RP_NONE,
                                        .kind = RP_SG_ORIGIN};
-    for (k = 0; k < m->n; k++) {
+    for (size_t k = 0; k < m->n; k++) {
         struct rp_sg_node meet = {
             .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_RENDEZVOUS};
 
@@ -407,7 +396,7 @@ static enum rp_code add_meetings(struct packed_ctx *x, struct rp_err *err)
         RP_TRY(hold_ranks(x, &m->at[k], &meet, err));
         b->others[1 + b->nmeets++] = meet;
     }
-    for (k = 0; k < x->run->nranks; k++)
+    for (size_t k = 0; k < x->run->nranks; k++)
         if (b->ranks[k].patches.n)
             qsort(b->ranks[k].patches.at, b->ranks[k].patches.n, sizeof(struct patch), by_node);
     return RP_OK;
@@ -426,9 +415,8 @@ static int64_t anchor_ns(const struct packed_ctx *x, const struct rp_sg_edge *e)
 static void bind_edges(const struct packed_ctx *x, struct rp_sg_edge *e, size_t n)
 {
     struct rp_sg_edge *best = NULL;
-    size_t i;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         int64_t at = anchor_ns(x, &e[i]);
 
         e[i].flags &= (uint8_t)~RP_SG_BINDING;
@@ -489,11 +477,10 @@ static enum rp_code make_edges(struct packed_ctx *x, uint32_t rank, size_t *nedg
 static enum rp_code collect_lags(struct packed_ctx *x, uint32_t rank, struct rp_err *err)
 {
     size_t i, m;
-    int k;
 
     RP_TRY(make_edges(x, rank, &m, err));
     for (i = 0; i < m; i++)
-        for (k = 0; k < LAG_KINDS; k++)
+        for (int k = 0; k < LAG_KINDS; k++)
             if (x->sorted[i].kind == lag_kinds[k] &&
                 (x->sorted[i].flags & (RP_SG_BINDING | RP_SG_FROM_START)) == RP_SG_BINDING)
                 RP_TRY(rp_vec_push(&x->lags[k], x->sorted[i].lag_ns, err));
@@ -502,9 +489,7 @@ static enum rp_code collect_lags(struct packed_ctx *x, uint32_t rank, struct rp_
 
 static void find_usual_lags(struct packed_ctx *x)
 {
-    int k;
-
-    for (k = 0; k < LAG_KINDS; k++) {
+    for (int k = 0; k < LAG_KINDS; k++) {
         int64_t usual = 0;
 
         if (x->lags[k].n) {
@@ -618,12 +603,11 @@ RP_ORDER(by_meet, struct row_edge, RP_UP(from), RP_UP(to))
 static enum rp_code put_meetings(struct packed_ctx *x, struct rp_err *err)
 {
     struct rp_task_graph *g = &x->run->tasks;
-    uint32_t k;
     size_t i = 0;
 
     if (x->of_meets.n)
         qsort(x->of_meets.at, x->of_meets.n, sizeof *x->of_meets.at, by_meet);
-    for (k = 0; k < x->b->nmeets; k++) {
+    for (uint32_t k = 0; k < x->b->nmeets; k++) {
         uint32_t meet = x->b->first_meet + k;
 
         RP_TRY(add_other_task(x, meet, err));
@@ -662,14 +646,13 @@ static enum rp_code reserve_tasks(struct packed_ctx *x, struct rp_err *err)
 static enum rp_code make_tasks(struct packed_ctx *x, struct rp_err *err)
 {
     struct rp_task_graph *g = &x->run->tasks;
-    uint32_t r;
     size_t m;
 
     RP_TRY(reserve_tasks(x, err));
     RP_TRY(add_other_task(x, 0, err));
     g->first.at[0] = 0;
     g->edges.n = x->run->nranks;
-    for (r = 0; r < x->run->nranks; r++) {
+    for (uint32_t r = 0; r < x->run->nranks; r++) {
         RP_TRY(make_edges(x, r, &m, err));
         RP_TRY(add_tasks(x, r, err));
         RP_TRY(put_rows(x, r, m, err));
@@ -683,18 +666,17 @@ static enum rp_code alloc_join(struct packed_ctx *x, struct rp_err *err)
 {
     struct rp_sim_run *run = x->run;
     struct rp_sg_join *join = &run->join;
-    size_t r, i;
 
     join->first_node = RP_ARENA_NEW(x->arena, uint32_t, run->nranks + 1);
     join->last_arrival = RP_ARENA_NEW(x->arena, struct rp_sg_last_arrival *, run->nranks + 1);
     x->arrivals = RP_ARENA_NEW(x->arena, struct arrival *, run->nranks + 1);
     x->b->ranks = RP_ARENA_NEW(x->arena, struct rank_info, run->nranks + 1);
     RP_TRY(rp_arena_check(x->arena, "joining ranks", err));
-    for (r = 0; r < run->nranks; r++) {
+    for (size_t r = 0; r < run->nranks; r++) {
         size_t n = run->parts[r]->collectives.list.n;
 
         join->last_arrival[r] = RP_ARENA_NEW(x->arena, struct rp_sg_last_arrival, n + 1);
-        for (i = 0; join->last_arrival[r] && i < n; i++)
+        for (size_t i = 0; join->last_arrival[r] && i < n; i++)
             join->last_arrival[r][i] = (struct rp_sg_last_arrival){RP_NO_TS, RP_NONE};
     }
     return rp_arena_check(x->arena, "joining ranks", err);
@@ -706,11 +688,10 @@ static enum rp_code join_packed(struct packed_ctx *x, bool *done, struct rp_err 
     const struct rp_collectives **lists =
         RP_ARENA_NEW(x->arena, const struct rp_collectives *, run->nranks + 1);
     size_t stuck;
-    uint32_t r;
 
     if (!lists)
         return rp_err_nomem(err, "joining ranks");
-    for (r = 0; r < run->nranks; r++)
+    for (uint32_t r = 0; r < run->nranks; r++)
         lists[r] = &run->parts[r]->collectives;
     RP_TRY(rp_rendezvous_find(lists, run->nranks, x->arena, &run->join.rendezvous, err));
     if (!run->join.rendezvous.n)
@@ -719,10 +700,10 @@ static enum rp_code join_packed(struct packed_ctx *x, bool *done, struct rp_err 
     RP_TRY(alloc_join(x, err));
     RP_TRY(join_outlines(x, err));
     RP_TRY(alloc_scratch(x, err));
-    for (r = 0; r < run->nranks; r++)
+    for (uint32_t r = 0; r < run->nranks; r++)
         RP_TRY(find_arrivals(x, r, err));
     RP_TRY(add_meetings(x, err));
-    for (r = 0; r < run->nranks; r++)
+    for (uint32_t r = 0; r < run->nranks; r++)
         RP_TRY(collect_lags(x, r, err));
     find_usual_lags(x);
     RP_TRY(make_tasks(x, err));
@@ -739,8 +720,6 @@ static enum rp_code join_packed(struct packed_ctx *x, bool *done, struct rp_err 
 enum rp_code rp_sim_packed_join(struct rp_sim_run *run, bool *done, struct rp_err *err)
 {
     struct packed_ctx x = {.run = run, .arena = &run->arena};
-    enum rp_code code;
-    int k;
 
     *done = false;
     run->blocks = x.b = calloc(1, sizeof *x.b);
@@ -748,7 +727,7 @@ enum rp_code rp_sim_packed_join(struct rp_sim_run *run, bool *done, struct rp_er
         return rp_err_nomem(err, "joining ranks");
     x.b->nranks = run->nranks;
     x.ties = calloc(run->nranks + 1, sizeof *x.ties);
-    code = x.ties ? join_packed(&x, done, err) : rp_err_nomem(err, "joining ranks");
+    enum rp_code code = x.ties ? join_packed(&x, done, err) : rp_err_nomem(err, "joining ranks");
     for (size_t r = 0; x.ties && r < run->nranks; r++)
         rp_vec_release(&x.ties[r]);
     free(x.ties);
@@ -759,7 +738,7 @@ enum rp_code rp_sim_packed_join(struct rp_sim_run *run, bool *done, struct rp_er
     free(x.rows);
     free(x.row);
     free(x.outside);
-    for (k = 0; k < LAG_KINDS; k++)
+    for (int k = 0; k < LAG_KINDS; k++)
         rp_vec_release(&x.lags[k]);
     rp_vec_release(&x.of_meets);
     return code;

@@ -18,7 +18,6 @@
 #include "sim/model/profiler_cost.h"
 #include "sim/model/steps.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define PART(kind, ...) RP_PART_##kind(struct rp_sim_part, __VA_ARGS__)
@@ -107,10 +106,8 @@ static uint8_t name_sign(const struct part_ctx *n, rp_str name, uint8_t *by_name
    names. */
 static void mark_launching(const struct part_ctx *n, uint8_t *launching)
 {
-    size_t i;
-
     memset(launching, 0, n->t->ev.n);
-    for (i = 0; i < n->work->items.n; i++) {
+    for (size_t i = 0; i < n->work->items.n; i++) {
         rp_event e = n->work->items.at[i].launch;
 
         for (; e != RP_NONE && !launching[e]; e = n->t->ev.parent[e])
@@ -121,19 +118,16 @@ static void mark_launching(const struct part_ctx *n, uint8_t *launching)
 /* A span precedes those inside it, so one pass passes signs down; each name is examined once. */
 static enum rp_code sign_events(struct part_ctx *n, struct rp_err *err)
 {
-    RP_VEC(uint8_t) by_name = {0}, launching = {0};
-    enum rp_code code = rp_vec_reserve(&by_name, (size_t)n->t->str.n + 1, err);
+    RP_VEC_LOCAL(uint8_t, by_name);
+    RP_VEC_LOCAL(uint8_t, launching);
     rp_event e;
 
-    if (code == RP_OK)
-        code = rp_vec_reserve(&n->sign, (size_t)n->t->ev.n + 1, err);
-    if (code == RP_OK)
-        code = rp_vec_reserve(&launching, (size_t)n->t->ev.n + 1, err);
-    if (code == RP_OK) {
-        memset(by_name.at, SIGN_UNKNOWN, n->t->str.n);
-        mark_launching(n, launching.at);
-    }
-    for (e = 0; code == RP_OK && e < n->t->ev.n; e++) {
+    RP_TRY(rp_vec_reserve(&by_name, (size_t)n->t->str.n + 1, err));
+    RP_TRY(rp_vec_reserve(&n->sign, (size_t)n->t->ev.n + 1, err));
+    RP_TRY(rp_vec_reserve(&launching, (size_t)n->t->ev.n + 1, err));
+    memset(by_name.at, SIGN_UNKNOWN, n->t->str.n);
+    mark_launching(n, launching.at);
+    for (e = 0; e < n->t->ev.n; e++) {
         rp_event parent = n->t->ev.parent[e];
         uint8_t own = name_sign(n, n->t->ev.name[e], by_name.at);
         uint8_t around = parent < e ? n->sign.at[parent] : 0;
@@ -143,9 +137,7 @@ static enum rp_code sign_events(struct part_ctx *n, struct rp_err *err)
         n->sign.at[e] = (uint8_t)(((own | around) & IN_LOADER) |
                                   ((own & ~IN_LOADER) ? own & ~IN_LOADER : around & ~IN_LOADER));
     }
-    rp_vec_release(&by_name);
-    rp_vec_release(&launching);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ notes */
@@ -199,10 +191,9 @@ static struct rp_sim_note note_host(const struct part_ctx *n, const struct rp_sg
 static enum rp_code note_nodes(struct part_ctx *n, struct rp_err *err)
 {
     struct rp_stepgraph *g = &n->part->graph;
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&n->part->notes, g->nodes.n + 1, err));
-    for (i = 0; i < g->nodes.n; i++) {
+    for (size_t i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
         struct rp_sim_note note = {0, RP_NO_STEP, RP_PHASE_OTHER, 0};
 
@@ -220,17 +211,16 @@ static enum rp_code note_nodes(struct part_ctx *n, struct rp_err *err)
 static enum rp_code index_events(struct part_ctx *n, struct rp_err *err)
 {
     const struct rp_stepgraph *g = &n->part->graph;
-    size_t i;
 
     RP_TRY(rp_vec_zeros(&n->item_of, n->t->ev.n, err));
     RP_TRY(rp_vec_zeros(&n->name_of, n->t->str.n, err));
     RP_TRY(rp_vec_zeros(&n->remote, n->t->ntracks, err));
-    for (i = 0; i < n->work->items.n; i++)
+    for (size_t i = 0; i < n->work->items.n; i++)
         n->item_of.at[n->work->items.at[i].event] = (uint32_t)i + 1;
-    for (i = 0; i < g->nodes.n; i++)
+    for (size_t i = 0; i < g->nodes.n; i++)
         if (g->nodes.at[i].event != RP_NONE)
             n->name_of.at[n->t->ev.name[g->nodes.at[i].event]] = g->nodes.at[i].name + 1;
-    for (i = 0; n->part->collectives.on_host && i < n->part->collectives.list.n; i++)
+    for (size_t i = 0; n->part->collectives.on_host && i < n->part->collectives.list.n; i++)
         n->remote.at[n->t->ev.track[n->part->collectives.list.at[i].event]] = 1;
     return RP_OK;
 }
@@ -255,9 +245,8 @@ static enum rp_code fill_part(struct part_ctx *n, struct rp_err *err)
 static const char *update_mark(const struct rp_trace *t)
 {
     const char *found = NULL;
-    rp_str s;
 
-    for (s = 0; s < t->str.n; s++) {
+    for (rp_str s = 0; s < t->str.n; s++) {
         const char *name = rp_trace_str(t, s);
 
         if (rp_update_of_mark(name) == RP_UPDATE_FUSIBLE ||
@@ -270,9 +259,7 @@ static const char *update_mark(const struct rp_trace *t)
 /* The process whose threads carry collectives. */
 static int64_t host_pid(const struct rp_sim_part *part, const struct rp_trace *t)
 {
-    size_t i;
-
-    for (i = 0; part->collectives.on_host && i < part->graph.lanes.n; i++) {
+    for (size_t i = 0; part->collectives.on_host && i < part->graph.lanes.n; i++) {
         const struct rp_sg_lane *lane = &part->graph.lanes.at[i];
         const struct rp_process *process = lane->device || lane->track >= t->ntracks
                                                ? NULL
@@ -288,18 +275,15 @@ static int64_t host_pid(const struct rp_sim_part *part, const struct rp_trace *t
 static enum rp_code look_at_ranks(struct rp_sim_part *out, const struct rp_work *work,
                                   struct rp_err *err)
 {
-    struct rp_work_unions unions = {0};
-    enum rp_code code = rp_work_unite(work, &unions, err);
+    RP_SCOPED(rp_work_unions_release) struct rp_work_unions unions = {0};
 
     out->world_size = work->trace->world_size;
-    if (code == RP_OK) {
-        struct rp_breakdown b = rp_work_breakdown(&unions);
+    RP_TRY(rp_work_unite(work, &unions, err));
+    struct rp_breakdown b = rp_work_breakdown(&unions);
 
-        if (b.window_ns > 0)
-            out->exposed_ratio = (double)b.exposed_comm_ns / (double)b.window_ns;
-    }
-    rp_work_unions_release(&unions);
-    return code;
+    if (b.window_ns > 0)
+        out->exposed_ratio = (double)b.exposed_comm_ns / (double)b.window_ns;
+    return RP_OK;
 }
 
 enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
@@ -309,10 +293,9 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
     struct rp_work work = {0};
     struct rp_scope all = {0};
     struct rp_trace_life life;
-    enum rp_code code;
 
     memset(out, 0, sizeof *out);
-    code = rp_work_init(&work, trace, NULL, err);
+    enum rp_code code = rp_work_init(&work, trace, NULL, err);
     n.work = &work;
     if (code == RP_OK)
         code = rp_collectives_init(&out->collectives, &work, &all, arena, err);

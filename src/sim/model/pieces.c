@@ -156,12 +156,10 @@ enum rp_code rp_sim_pieces_find(struct rp_sim_part *part, const struct rp_trace 
                                 struct rp_err *err)
 {
     struct pieces_ctx c = {.part = part, .t = t};
-    enum rp_code code;
 
     if (!part->has_steps)
         return RP_OK;
-    rp_map_init(&c.kinds);
-    code = prepare(&c, err);
+    enum rp_code code = prepare(&c, err);
     if (code == RP_OK)
         code = list_launches(&c, work, places, err);
     if (code == RP_OK)

@@ -73,9 +73,8 @@ static bool is_view(const char *name)
 {
     static const char *const views[] = {"aten::as_strided", "detach", "aten::view", "aten::t",
                                         "aten::transpose"};
-    size_t i;
 
-    for (i = 0; i < sizeof views / sizeof views[0]; i++)
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++)
         if (!strcmp(name, views[i]))
             return true;
     return false;
@@ -87,14 +86,12 @@ static enum rp_code find_quick(struct rp_sim_part *p, const struct rp_trace *t, 
 {
     RP_VEC(int64_t) dur = {0};
     enum rp_code code = RP_OK;
-    rp_str s;
-    rp_event e;
 
-    for (s = 0; s < t->str.n && code == RP_OK; s++) {
+    for (rp_str s = 0; s < t->str.n && code == RP_OK; s++) {
         if (!is_view(rp_trace_str(t, s)))
             continue;
         dur.n = 0;
-        for (e = 0; e < t->ev.n && code == RP_OK; e++)
+        for (rp_event e = 0; e < t->ev.n && code == RP_OK; e++)
             if (t->ev.name[e] == s && t->ev.kind[e] == RP_KIND_CPU_OP && t->ev.dur_ns[e] > 0 &&
                 !(e + 1 < t->ev.n && t->ev.parent[e + 1] == e))
                 code = rp_vec_push(&dur, t->ev.dur_ns[e], err);
@@ -114,13 +111,12 @@ static enum rp_code find_quick(struct rp_sim_part *p, const struct rp_trace *t, 
 static enum rp_code find_options(struct rp_sim_part *p, const struct rp_trace *t,
                                  struct rp_err *err)
 {
-    struct rp_arg_key dims = {0};
-    enum rp_code code = rp_recorder_find(t, &p->recorder, err);
+    RP_SCOPED(rp_arg_key_release) struct rp_arg_key dims = {0};
     rp_event e;
 
-    if (code == RP_OK)
-        code = rp_arg_key_init_dims(&dims, t, err);
-    for (e = 0; e < t->ev.n && code == RP_OK; e++) {
+    RP_TRY(rp_recorder_find(t, &p->recorder, err));
+    RP_TRY(rp_arg_key_init_dims(&dims, t, err));
+    for (e = 0; e < t->ev.n; e++) {
         uint8_t kind = t->ev.kind[e];
         struct rp_arg arg;
 
@@ -134,8 +130,7 @@ static enum rp_code find_options(struct rp_sim_part *p, const struct rp_trace *t
         else if (kind == RP_KIND_CPU_OP && !p->with_shapes)
             p->with_shapes = rp_arg_key_find(&dims, e, &arg);
     }
-    rp_arg_key_release(&dims);
-    return code;
+    return RP_OK;
 }
 
 enum rp_code rp_sim_cost_look(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
@@ -202,11 +197,10 @@ static enum rp_code pay(struct debt *d, uint32_t task, struct rp_err *err)
 static enum rp_code pay_lag(struct debt *d, uint32_t task, struct rp_err *err)
 {
     const struct rp_task_graph *g = &d->run->tasks;
-    uint32_t i;
 
     if (!task || d->owed_ns <= 0)
         return RP_OK;
-    for (i = g->first.at[task - 1]; i < g->first.at[task]; i++) {
+    for (uint32_t i = g->first.at[task - 1]; i < g->first.at[task]; i++) {
         int64_t lag = d->run->overlay.lag_ns.at[i];
 
         if (g->edges.at[i].to == task && RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_ORDER &&
@@ -247,10 +241,9 @@ static enum rp_code drop_on_lane(struct debt *d, const struct rp_sim_part *part,
 {
     const struct rp_sim_link *frames = rp_sim_chain_from(part, lane->first - begin);
     size_t left = frames ? part->links.n - (size_t)(frames - part->links.at) : 0;
-    uint32_t i;
 
     d->owed_ns = 0;
-    for (i = lane->first; i < lane->end; i++) {
+    for (uint32_t i = lane->first; i < lane->end; i++) {
         size_t n = 0;
 
         RP_TRY(pay_lag(d, i, err));
@@ -271,10 +264,9 @@ static enum rp_code drop_on_lane(struct debt *d, const struct rp_sim_part *part,
 enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_err *err)
 {
     const struct rp_stepgraph *g = run->graph;
-    size_t i;
 
     run->dropped = true;
-    for (i = 0; i < g->lanes.n; i++) {
+    for (size_t i = 0; i < g->lanes.n; i++) {
         const struct rp_sg_lane *lane = &g->lanes.at[i];
         struct debt d = {.run = run,
                          .cost = rp_sim_cost_of(run->parts[lane->rank]),
@@ -293,10 +285,9 @@ static enum rp_code step_at(struct rp_sim_run *run, double factor, int64_t *out,
 {
     size_t mark = rp_overlay_mark(&run->overlay);
     struct rp_sim_result r = {0};
-    enum rp_code code;
 
     run->cost_factor = factor;
-    code = rp_sim_cost_drop(run, 1, err);
+    enum rp_code code = rp_sim_cost_drop(run, 1, err);
     if (code == RP_OK)
         code = rp_simulate(&run->overlay, &r, err);
     if (code == RP_OK)
@@ -322,11 +313,11 @@ enum rp_code rp_sim_cost_take_measured(struct rp_sim_run *run, struct rp_err *er
 {
     double ratio = run->nranks ? run->parts[0]->unrecorded_ratio : 0;
     struct rp_err why = RP_ERR_INIT;
-    enum rp_code code;
 
     if (ratio <= 0 || ratio >= 1)
         return RP_OK;
-    code = rp_sim_cost_calibrate(run, (int64_t)(ratio * (double)rp_sim_measured_ns(run)), &why);
+    enum rp_code code =
+        rp_sim_cost_calibrate(run, (int64_t)(ratio * (double)rp_sim_measured_ns(run)), &why);
     run->cost_known = code == RP_OK;
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
@@ -340,7 +331,6 @@ enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns
 {
     double low = 0, high = MOST_FACTOR, target = (double)unprofiled_ns;
     int64_t least, with;
-    int i;
 
     if (!run->parts[0]->nspans && !run->parts[0]->ncalls)
         return rp_err_set(
@@ -362,7 +352,7 @@ enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns
     if (target < (double)least)
         target = (double)least;
     target *= 1 + CLOSE_ENOUGH / 10; /* for a step that hardly depends on it, the least cost */
-    for (i = 0; i < HALVINGS; i++) {
+    for (int i = 0; i < HALVINGS; i++) {
         double middle = (low + high) / 2;
         int64_t step;
 

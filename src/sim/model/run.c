@@ -20,11 +20,10 @@ RP_ORDER(by_begin, struct rp_interval, RP_UP(begin_ns), RP_UP(end_ns))
 static enum rp_code join_ranks(struct rp_sim_run *run, struct rp_err *err)
 {
     struct rp_sg_member *members = RP_ARENA_NEW(&run->arena, struct rp_sg_member, run->nranks + 1);
-    size_t i;
 
     if (!members)
         return rp_err_nomem(err, "simulating");
-    for (i = 0; i < run->nranks; i++) {
+    for (size_t i = 0; i < run->nranks; i++) {
         members[i].graph = &run->parts[i]->graph;
         members[i].collectives = &run->parts[i]->collectives;
     }
@@ -73,8 +72,7 @@ static bool runs_kernel(const struct rp_sg_node *node, const struct rp_sg_lane *
 enum rp_code rp_sim_ran_alone(const struct rp_sg_node *nodes, size_t n,
                               const struct rp_sg_lane *lanes, bool *out, struct rp_err *err)
 {
-    RP_VEC(struct rp_interval) times = {0};
-    enum rp_code code = RP_OK;
+    RP_VEC_LOCAL(struct rp_interval, times);
     uint32_t lane = RP_NONE;
     size_t i;
 
@@ -84,31 +82,29 @@ enum rp_code rp_sim_ran_alone(const struct rp_sg_node *nodes, size_t n,
             *out = lane != RP_NONE && nodes[i].lane != lane;
             lane = nodes[i].lane;
         }
-    for (i = 0; i < n && *out && code == RP_OK; i++)
+    for (i = 0; i < n && *out; i++)
         if (runs_kernel(&nodes[i], lanes)) {
             struct rp_interval time = {nodes[i].start_ns, rp_sg_end_ns(&nodes[i])};
 
-            code = rp_vec_push(&times, time, err);
+            RP_TRY(rp_vec_push(&times, time, err));
         }
     if (times.n)
         qsort(times.at, times.n, sizeof *times.at, by_begin);
     for (i = 1; i < times.n && *out; i++)
         *out = times.at[i].begin_ns >= times.at[i - 1].end_ns;
-    rp_vec_release(&times);
-    return code;
+    return RP_OK;
 }
 
 /* Such kernels continue to run one at a time, because it is not known that they would share the
    device. */
 static enum rp_code add_kernel_devices(struct rp_sim_run *run, struct rp_err *err)
 {
-    size_t r;
     bool alone;
 
     run->kernel_device = RP_ARENA_NEW(&run->arena, uint32_t, run->nranks + 1);
     if (!run->kernel_device)
         return rp_err_nomem(err, "simulating");
-    for (r = 0; r < run->nranks; r++) {
+    for (size_t r = 0; r < run->nranks; r++) {
         run->kernel_device[r] = RP_NO_DEVICE;
         if (run->parts[r]->parallel_steps)
             continue;
@@ -148,11 +144,10 @@ static enum rp_code add_links(struct rp_sim_run *run, struct rp_err *err)
 static enum rp_code add_devices(struct rp_sim_run *run, struct rp_err *err)
 {
     uint32_t device;
-    size_t i;
 
-    for (i = 0; i < run->nranks; i++)
+    for (size_t i = 0; i < run->nranks; i++)
         RP_TRY(rp_task_graph_add_device(&run->tasks, "transport", RP_DEVICE_SHARED, &device, err));
-    for (i = 0; run->nranks == 1 && i < run->parts[0]->device_rules.n; i++)
+    for (size_t i = 0; run->nranks == 1 && i < run->parts[0]->device_rules.n; i++)
         RP_TRY(rp_task_graph_add_device(&run->tasks, "device",
                                         (enum rp_sim_device_rule)run->parts[0]->device_rules.at[i],
                                         &device, err));
@@ -162,12 +157,11 @@ static enum rp_code add_devices(struct rp_sim_run *run, struct rp_err *err)
 static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
 {
     const struct rp_stepgraph *g = run->graph;
-    size_t i;
 
     RP_TRY(rp_task_graph_reserve(&run->tasks, g->nodes.n, g->edges.n, err));
     RP_TRY(add_devices(run, err));
     RP_TRY(add_kernel_devices(run, err));
-    for (i = 0; i < g->nodes.n; i++) {
+    for (size_t i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
         struct rp_task task = {.dur_ns = node->dur_ns,
                                .device = device_of(run, i),
@@ -179,7 +173,7 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
             task.priority = run->parts[0]->priorities.at[i];
         RP_TRY(rp_task_graph_add(&run->tasks, task, NULL, err));
     }
-    for (i = 0; i < g->edges.n; i++) {
+    for (size_t i = 0; i < g->edges.n; i++) {
         const struct rp_sg_edge *e = &g->edges.at[i];
         uint32_t flags = RP_SIM_EDGE_OF_KIND(e->kind);
 
@@ -194,10 +188,8 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
 
 static enum rp_code join_packed(struct rp_sim_run *run, bool *done, struct rp_err *err)
 {
-    size_t i;
-
     *done = false;
-    for (i = 0; i < run->nranks; i++)
+    for (size_t i = 0; i < run->nranks; i++)
         if (!rp_sim_part_is_packed(run->parts[i]))
             return RP_OK;
     if (run->nranks < 2)
@@ -223,13 +215,11 @@ static enum rp_code join_packed(struct rp_sim_run *run, bool *done, struct rp_er
 
 static enum rp_code unpack_parts(struct rp_sim_run *run, struct rp_err *err)
 {
-    size_t i;
-
     run->unpacked = RP_ARENA_NEW(&run->arena, struct rp_sim_part, run->nranks + 1);
     run->unpacked_list = RP_ARENA_NEW(&run->arena, const struct rp_sim_part *, run->nranks + 1);
     if (!run->unpacked || !run->unpacked_list)
         return rp_err_nomem(err, "simulating");
-    for (i = 0; i < run->nranks; i++) {
+    for (size_t i = 0; i < run->nranks; i++) {
         run->unpacked_list[i] = run->parts[i];
         if (!rp_sim_part_is_packed(run->parts[i]))
             continue;
@@ -280,14 +270,12 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
 
 void rp_sim_run_release(struct rp_sim_run *run)
 {
-    size_t i;
-
     rp_overlay_release(&run->overlay);
     rp_task_graph_release(&run->tasks);
     rp_vec_release(&run->notes);
     rp_vec_release(&run->gone);
     rp_sg_release(&run->joined);
-    for (i = 0; i < run->nunpacked; i++)
+    for (size_t i = 0; i < run->nunpacked; i++)
         rp_sim_part_unpack_release(&run->unpacked[i]);
     rp_sim_blocks_free(run->blocks);
     rp_arena_release(&run->arena);

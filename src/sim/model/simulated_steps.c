@@ -27,16 +27,15 @@ struct steps_pass {
 static enum rp_code alloc_steps(struct steps_pass *p, struct rp_err *err)
 {
     struct rp_arena *arena = &p->out->arena;
-    size_t r, i;
 
     p->out->ranks = RP_ARENA_NEW(arena, struct rp_sim_rank_steps, p->out->nranks + 1);
     p->digests = RP_ARENA_NEW(arena, struct rp_digest, p->out->nranks + 1);
     p->mark_end_ns = RP_ARENA_NEW(arena, int64_t, p->out->nranks + 1);
     p->first_ns = RP_ARENA_NEW(arena, int64_t, p->run->parts[0]->nsteps);
     RP_TRY(rp_arena_check(arena, "simulating", err));
-    for (i = 0; i < p->run->parts[0]->nsteps; i++)
+    for (size_t i = 0; i < p->run->parts[0]->nsteps; i++)
         p->first_ns[i] = INT64_MAX;
-    for (r = 0; r < p->out->nranks; r++) {
+    for (size_t r = 0; r < p->out->nranks; r++) {
         struct rp_digest *d = &p->digests[r];
 
         d->nsteps = p->run->parts[r]->nsteps;
@@ -45,7 +44,7 @@ static enum rp_code alloc_steps(struct steps_pass *p, struct rp_err *err)
         p->out->ranks[r].mark_ns = RP_ARENA_NEW(arena, int64_t, d->nsteps);
         p->mark_end_ns[r] = INT64_MIN;
         RP_TRY(rp_arena_check(arena, "simulating", err));
-        for (i = 0; i < d->nsteps; i++)
+        for (size_t i = 0; i < d->nsteps; i++)
             d->steps[i] = (struct rp_digest_step){.begin_ns = INT64_MAX, .work_end_ns = RP_NO_TS};
     }
     return RP_OK;
@@ -63,14 +62,12 @@ static void include_node(const struct steps_pass *p, size_t i)
     const struct rp_sim_note *note = rp_sim_note_of(p->run, i);
     bool on_device = rp_sim_on_device(p->run, i);
     int64_t start = p->r->start_ns.at[i], end = p->r->end_ns.at[i];
-    struct rp_digest_step *step;
-    uint32_t rank;
 
     if ((!on_device && !(note->flags & (RP_SIM_TIMES | RP_SIM_BEGINS | RP_SIM_ENDS))) ||
         p->run->gone.at[i])
         return;
-    rank = rp_sim_node(p->run, i)->rank;
-    step = step_of(p, rank, note->step);
+    uint32_t rank = rp_sim_node(p->run, i)->rank;
+    struct rp_digest_step *step = step_of(p, rank, note->step);
     if (!step)
         return;
     if (note->flags & RP_SIM_TIMES && start < step->begin_ns)
@@ -151,10 +148,8 @@ static enum rp_code measure_rank(struct steps_pass *p, size_t rank, struct rp_er
     struct rp_sim_rank_steps *out = &p->out->ranks[rank];
     struct rp_digest *d = &p->digests[rank];
     struct rp_digest_step *last = &d->steps[d->nsteps - 1];
-    struct rp_interval *detailed;
-    size_t i;
 
-    for (i = 0; i < d->nsteps; i++) {
+    for (size_t i = 0; i < d->nsteps; i++) {
         int64_t begin = mark_begin(p, rank, i);
 
         if (i && begin < d->steps[i - 1].begin_ns)
@@ -170,7 +165,7 @@ static enum rp_code measure_rank(struct steps_pass *p, size_t rank, struct rp_er
                                       p->run->edges_factor));
     out->mark_end_ns = last->end_ns;
     RP_TRY(rp_step_times_of_digest(d, previous_end(p, rank), &p->out->arena, &out->times, err));
-    detailed = RP_ARENA_NEW(&p->out->arena, struct rp_interval, out->n + 1);
+    struct rp_interval *detailed = RP_ARENA_NEW(&p->out->arena, struct rp_interval, out->n + 1);
     RP_TRY(rp_arena_check(&p->out->arena, "simulating", err));
     memcpy(detailed, out->times, out->n * sizeof *detailed);
     RP_TRY(rp_step_median(detailed, rp_sim_keep_detailed(part, detailed, out->n), &p->out->arena,
@@ -183,17 +178,16 @@ static void measure_parallel(struct steps_pass *p)
 {
     struct rp_sim_rank_steps *all = &p->out->ranks[0];
     double sum = 0;
-    size_t i;
 
     memset(all->times, 0, all->n * sizeof *all->times);
-    for (i = 0; i < rp_sim_nnodes(p->run); i++) {
+    for (size_t i = 0; i < rp_sim_nnodes(p->run); i++) {
         uint16_t step = rp_sim_note_of(p->run, i)->step;
 
         if (step < all->n && rp_sim_note_of(p->run, i)->flags & RP_SIM_TIMES &&
             !p->run->gone.at[i] && p->r->end_ns.at[i] > all->times[step].end_ns)
             all->times[step].end_ns = p->r->end_ns.at[i];
     }
-    for (i = 0; i < all->n; i++)
+    for (size_t i = 0; i < all->n; i++)
         sum += (double)all->times[i].end_ns;
     p->out->step_ns = p->out->distance_ns = all->step_ns = llround(sum / (double)all->n);
 }
@@ -202,9 +196,8 @@ static void measure_parallel(struct steps_pass *p)
 static void measure_distance(struct steps_pass *p)
 {
     const struct rp_sim_rank_steps *rank = &p->out->ranks[0];
-    size_t i;
 
-    for (i = 0; i < rank->n; i++)
+    for (size_t i = 0; i < rank->n; i++)
         if (!p->run->parts[0]->begins_on_device || p->first_ns[i] == INT64_MAX)
             p->first_ns[i] = rank->mark_ns[i];
     p->out->distance_ns =
@@ -215,11 +208,9 @@ static void measure_distance(struct steps_pass *p)
 static int64_t mean_of_ranks(const struct rp_sim_run *run, const struct rp_sim_steps *steps)
 {
     int64_t sum = 0, n = 0;
-    size_t r;
-    uint32_t k;
 
-    for (r = 0; r < run->nranks; r++)
-        for (k = run->weights ? run->weights[r] : 1; k > 0; k--, n++)
+    for (size_t r = 0; r < run->nranks; r++)
+        for (uint32_t k = run->weights ? run->weights[r] : 1; k > 0; k--, n++)
             rp_ns_add(&sum, steps ? steps->ranks[r].step_ns : run->parts[r]->measured_ns);
     return n ? sum / n : 0;
 }
@@ -227,7 +218,6 @@ static int64_t mean_of_ranks(const struct rp_sim_run *run, const struct rp_sim_s
 static enum rp_code measure_all(struct steps_pass *p, struct rp_err *err)
 {
     uint32_t i, n = (uint32_t)rp_overlay_ntasks(&p->run->overlay);
-    size_t r;
 
     RP_TRY(alloc_steps(p, err));
     if (p->run->parts[0]->parallel_steps) {
@@ -241,7 +231,7 @@ static enum rp_code measure_all(struct steps_pass *p, struct rp_err *err)
         include_node(p, i);
     for (; i < n; i++)
         include_added(p, i);
-    for (r = 0; r < p->out->nranks; r++)
+    for (size_t r = 0; r < p->out->nranks; r++)
         RP_TRY(measure_rank(p, r, err));
     measure_distance(p);
     p->out->step_ns = mean_of_ranks(p->run, p->out);
@@ -267,12 +257,11 @@ void rp_sim_steps_release(struct rp_sim_steps *steps)
 enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
                             int64_t *out, struct rp_err *err)
 {
-    struct rp_sim_steps steps;
-    enum rp_code code = rp_sim_steps_init(&steps, run, result, err);
+    RP_SCOPED(rp_sim_steps_release) struct rp_sim_steps steps = {0};
 
+    RP_TRY(rp_sim_steps_init(&steps, run, result, err));
     *out = steps.step_ns;
-    rp_sim_steps_release(&steps);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ the usual one */
@@ -299,7 +288,6 @@ static size_t at_place(const int64_t *ns, size_t n, size_t place, struct rp_aren
 enum rp_code rp_sim_steps_usual(const struct rp_sim_run *run, struct rp_sim_steps *steps,
                                 struct rp_sim_usual *out, struct rp_err *err)
 {
-    const struct rp_sim_rank_steps *rank;
     size_t *step, i, n = steps->nranks;
     int64_t *ns = RP_ARENA_NEW(&steps->arena, int64_t, n);
 
@@ -308,7 +296,7 @@ enum rp_code rp_sim_steps_usual(const struct rp_sim_run *run, struct rp_sim_step
     for (i = 0; i < n; i++)
         ns[i] = steps->ranks[i].step_ns;
     out->rank = at_place(ns, n, (n - 1) / 2, &steps->arena);
-    rank = &steps->ranks[out->rank];
+    const struct rp_sim_rank_steps *rank = &steps->ranks[out->rank];
     ns = RP_ARENA_NEW(&steps->arena, int64_t, rank->n);
     step = RP_ARENA_NEW(&steps->arena, size_t, rank->n);
     RP_TRY(rp_arena_check(&steps->arena, "simulating", err));

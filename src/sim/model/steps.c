@@ -91,28 +91,26 @@ struct steps_ctx {
 static bool is_on_mark(const struct steps_ctx *m, uint32_t i)
 {
     const struct rp_sg_node *node = &m->p->graph.nodes.at[i];
-    rp_event mark;
 
     if (!m->p->has_steps)
         return node->flags & RP_SG_WORK;
     if (m->p->marks_on_device || rp_sg_on_device(&m->p->graph, i))
         return m->p->marks_on_device && rp_sg_on_device(&m->p->graph, i);
-    mark = m->t->steps[m->p->notes.at[i].step].mark;
+    rp_event mark = m->t->steps[m->p->notes.at[i].step].mark;
     return mark == RP_NONE || m->t->ev.track[node->event] == m->t->ev.track[mark];
 }
 
 static void mark_timers(const struct steps_ctx *m)
 {
     struct rp_sim_part *p = m->p;
-    uint32_t i;
 
-    for (i = 0; i < p->notes.n; i++)
+    for (uint32_t i = 0; i < p->notes.n; i++)
         if (p->notes.at[i].step != RP_NO_STEP && p->graph.nodes.at[i].event != RP_NONE &&
             is_on_mark(m, i)) {
             p->notes.at[i].flags |= RP_SIM_TIMES;
             m->seen[p->notes.at[i].step] = 1;
         }
-    for (i = 0; i < p->notes.n; i++)
+    for (uint32_t i = 0; i < p->notes.n; i++)
         if (p->notes.at[i].step != RP_NO_STEP && !m->seen[p->notes.at[i].step])
             p->notes.at[i].flags |= RP_SIM_TIMES;
 }
@@ -121,9 +119,8 @@ static void mark_timers(const struct steps_ctx *m)
 static int64_t mark_ends(struct rp_sim_part *p)
 {
     int64_t last = INT64_MIN;
-    size_t i;
 
-    for (i = 0; i < p->notes.n; i++) {
+    for (size_t i = 0; i < p->notes.n; i++) {
         int64_t end = rp_sg_end_ns(&p->graph.nodes.at[i]);
 
         if (p->notes.at[i].step != p->nsteps - 1 || !(p->notes.at[i].flags & RP_SIM_TIMES) ||
@@ -139,20 +136,19 @@ static int64_t mark_ends(struct rp_sim_part *p)
 static enum rp_code find_heads(struct rp_sim_part *p, struct rp_err *err)
 {
     int64_t last = mark_ends(p);
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&p->head_ns, p->nsteps, err));
     p->head_ns.n = p->nsteps;
-    for (i = 0; i < p->nsteps; i++)
+    for (size_t i = 0; i < p->nsteps; i++)
         p->head_ns.at[i] = INT64_MAX;
-    for (i = 0; i < p->notes.n; i++)
+    for (size_t i = 0; i < p->notes.n; i++)
         if (p->notes.at[i].flags & RP_SIM_TIMES) {
             int64_t *head = &p->head_ns.at[p->notes.at[i].step];
             int64_t start = p->graph.nodes.at[i].start_ns;
 
             *head = start < *head ? start : *head;
         }
-    for (i = 0; i < p->nsteps; i++)
+    for (size_t i = 0; i < p->nsteps; i++)
         p->head_ns.at[i] = p->head_ns.at[i] == INT64_MAX
                                ? 0
                                : rp_ns_between(p->step_begin_ns.at[i], p->head_ns.at[i]);
@@ -166,9 +162,8 @@ static enum rp_code find_heads(struct rp_sim_part *p, struct rp_err *err)
 static double spread_of(const struct rp_interval *steps, size_t n, int64_t median_ns)
 {
     double sum = 0;
-    size_t i;
 
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         sum += fabs((double)rp_ns_between(steps[i].begin_ns, steps[i].end_ns) - (double)median_ns);
     return n > 1 && median_ns > 0 ? sum / (double)n / (double)median_ns : NAN;
 }
@@ -222,11 +217,10 @@ static void measure_distance(struct rp_sim_part *p, int64_t *first)
 static void find_previous(struct rp_sim_part *p, const struct rp_trace *t)
 {
     rp_event last;
-    uint32_t i;
 
     if (rp_previous_step_end(t, &last, &p->previous_unrecorded) == RP_NO_TS)
         return;
-    for (i = 0; i < p->graph.nodes.n && !p->previous; i++)
+    for (uint32_t i = 0; i < p->graph.nodes.n && !p->previous; i++)
         if (p->graph.nodes.at[i].event == last)
             p->previous = i + 1;
 }
@@ -235,19 +229,17 @@ static enum rp_code measure_steps(struct rp_sim_part *p, const struct rp_trace *
                                   struct rp_arena *scratch, struct rp_err *err)
 {
     struct rp_interval *steps;
-    int64_t *first;
-    size_t n;
 
     p->spread_ratio = NAN;
     p->measured_ns = p->distance_ns = rp_ns_between(p->step_begin_ns.at[0], p->step_end_ns.at[0]);
     if (!p->has_steps)
         return RP_OK;
     RP_TRY(rp_step_times(t, scratch, &steps, err));
-    n = rp_sim_keep_detailed(p, steps, rp_whole_steps(t));
+    size_t n = rp_sim_keep_detailed(p, steps, rp_whole_steps(t));
     RP_TRY(rp_step_median(steps, n, scratch, &p->measured_ns, err));
     p->spread_ratio = spread_of(steps, n, p->measured_ns);
     find_previous(p, t);
-    first = RP_ARENA_NEW(scratch, int64_t, p->nsteps);
+    int64_t *first = RP_ARENA_NEW(scratch, int64_t, p->nsteps);
     if (first)
         measure_distance(p, first);
     return rp_arena_check(scratch, "simulating", err);
@@ -256,16 +248,12 @@ static enum rp_code measure_steps(struct rp_sim_part *p, const struct rp_trace *
 enum rp_code rp_sim_steps_measure(struct rp_sim_part *p, const struct rp_trace *t,
                                   struct rp_err *err)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     struct steps_ctx m = {p, t, RP_ARENA_NEW(&scratch, uint8_t, p->nsteps)};
-    enum rp_code code = m.seen ? RP_OK : rp_err_nomem(err, "simulating");
 
-    if (code == RP_OK) {
-        mark_timers(&m);
-        code = find_heads(p, err);
-    }
-    if (code == RP_OK)
-        code = measure_steps(p, t, &scratch, err);
-    rp_arena_release(&scratch);
-    return code;
+    if (!m.seen)
+        return rp_err_nomem(err, "simulating");
+    mark_timers(&m);
+    RP_TRY(find_heads(p, err));
+    return measure_steps(p, t, &scratch, err);
 }

@@ -100,9 +100,8 @@ static bool is_of_start(const struct rp_sim_run *run, size_t i)
 static enum rp_code collect(const struct rp_sim_run *run, struct transfers *out, struct rp_err *err)
 {
     const struct rp_collectives *all = &run->parts[0]->collectives;
-    size_t i;
 
-    for (i = 0; i < all->list.n && out->list.n < ENOUGH; i++) {
+    for (size_t i = 0; i < all->list.n && out->list.n < ENOUGH; i++) {
         const struct rp_collective *c = &all->list.at[i];
         struct rp_transfer t = {
             .begin_ns = begin_of(run, i), .end_ns = c->end_ns, .bytes = c->in_bytes};
@@ -119,12 +118,11 @@ static enum rp_code collect(const struct rp_sim_run *run, struct transfers *out,
 void rp_transfers_share(struct rp_transfer *list, size_t n)
 {
     size_t i, k, low = 0;
-    int64_t now;
 
     if (!n)
         return;
     qsort(list, n, sizeof *list, by_begin);
-    now = list[0].begin_ns;
+    int64_t now = list[0].begin_ns;
     while (low < n) {
         int64_t next = INT64_MAX;
         size_t running = 0;
@@ -154,9 +152,8 @@ struct sums {
 static struct sums sum_transfers(const struct transfers *x, int64_t least, int64_t below)
 {
     struct sums s = {0};
-    size_t i;
 
-    for (i = 0; i < x->list.n; i++)
+    for (size_t i = 0; i < x->list.n; i++)
         if (x->list.at[i].bytes >= least && x->list.at[i].bytes < below) {
             s.n++;
             s.bytes += (double)x->list.at[i].bytes;
@@ -170,9 +167,8 @@ static double rounds_of(const struct rp_sim_run *run)
 {
     const struct rp_collectives *c = &run->parts[0]->collectives;
     int64_t ranks = (int64_t)run->nranks * run->parts[0]->nranks;
-    size_t i;
 
-    for (i = 0; i < c->list.n; i++)
+    for (size_t i = 0; i < c->list.n; i++)
         ranks = c->list.at[i].group_size > ranks ? c->list.at[i].group_size : ranks;
     return 2 * (double)(ranks > 1 ? ranks - 1 : 1);
 }
@@ -191,9 +187,8 @@ static void fit(const struct rp_sim_run *run, const struct transfers *x, struct 
 {
     struct sums large, small, all = sum_transfers(x, 0, INT64_MAX);
     int64_t most = 0;
-    size_t i;
 
-    for (i = 0; i < x->list.n; i++)
+    for (size_t i = 0; i < x->list.n; i++)
         most = x->list.at[i].bytes > most ? x->list.at[i].bytes : most;
     out->most_bytes = (double)most;
     large = sum_transfers(x, most / 2, INT64_MAX);
@@ -213,10 +208,9 @@ static void judge(const struct rp_sim_run *run, const struct transfers *x, struc
 {
     struct sums all = sum_transfers(x, 0, INT64_MAX), one = {0};
     double off = 0;
-    size_t i;
     uint16_t step = RP_NO_STEP;
 
-    for (i = 0; i <= x->list.n; i++) {
+    for (size_t i = 0; i <= x->list.n; i++) {
         uint16_t now = i < x->list.n ? rp_sim_step_at(run->parts[0], x->list.at[i].begin_ns) : 0;
 
         if (i == x->list.n || now != step) {
@@ -276,10 +270,9 @@ enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport 
                               struct rp_err *err)
 {
     struct transfers x = {0};
-    enum rp_code code;
 
     memset(out, 0, sizeof *out);
-    code = collect(run, &x, err);
+    enum rp_code code = collect(run, &x, err);
     if (code == RP_OK && x.list.n) {
         rp_transfers_share(x.list.at, x.list.n);
         fit(run, &x, out);

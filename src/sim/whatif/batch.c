@@ -42,14 +42,13 @@ static enum rp_code batch_apply(struct rp_sim_run *run, const struct rp_whatif_a
                                 struct rp_err *err)
 {
     double samples, work;
-    uint32_t i;
 
     RP_TRY(rp_whatif_factor(args, &samples, err));
     RP_TRY(rp_whatif_check(&rp_whatif_batch, run, args, err));
     work = work_factor(run, samples);
     if (args->list->n == 1)
         run->way = samples < 1 ? RP_WAY_SHORTER : RP_WAY_LONGER;
-    for (i = 0; i < rp_sim_nnodes(run); i++) {
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
         const struct rp_sim_note *note = rp_sim_note_of(run, i);
 
         if (note->phase == RP_PHASE_OPTIMIZER)

@@ -86,12 +86,11 @@ static enum rp_code find_kinds(struct bucket_ctx *m, struct rp_err *err)
     const struct rp_sim_run *run = m->run;
     size_t nnames = run->graph->names.n;
     uint8_t *copies = calloc(nnames + 1, 1);
-    uint32_t i;
 
     m->kind = calloc(rp_sim_nnodes(run) + 1, 1);
-    for (i = 0; copies && i < nnames; i++)
+    for (uint32_t i = 0; copies && i < nnames; i++)
         copies[i] = rp_sim_means(run->graph->names.at[i], RP_SIM_COPIES_BACK);
-    for (i = 0; copies && m->kind && i < rp_sim_nnodes(run); i++)
+    for (uint32_t i = 0; copies && m->kind && i < rp_sim_nnodes(run); i++)
         m->kind[i] = (is_replaced(run, i) ? REMOVED : 0) |
                      (copies[rp_sim_node(run, i)->name] &&
                               rp_sim_note_of(run, i)->flags & RP_SIM_OPENS && !on_device(run, i)
@@ -119,15 +118,12 @@ static struct last_ends *after_of(const struct bucket_ctx *m, uint32_t task)
 
 static void find_ends(struct bucket_ctx *m)
 {
-    uint32_t i;
-
-    for (i = 0; i < rp_sim_nnodes(m->run); i++) {
+    for (uint32_t i = 0; i < rp_sim_nnodes(m->run); i++) {
         struct last_ends *a = is_removed(m, i) ? after_of(m, i) : NULL;
-        int64_t *end;
 
         if (!a)
             continue;
-        end = on_device(m->run, i) ? &a->device_end_ns : &a->host_end_ns;
+        int64_t *end = on_device(m->run, i) ? &a->device_end_ns : &a->host_end_ns;
         if (rp_sg_end_ns(rp_sim_node(m->run, i)) > *end)
             *end = rp_sg_end_ns(rp_sim_node(m->run, i));
     }
@@ -138,16 +134,15 @@ static enum rp_code remove_collectives(struct bucket_ctx *m, struct rp_err *err)
 {
     struct rp_sim_run *run = m->run;
     const struct rp_task_graph *g = &run->tasks;
-    uint32_t v, i;
 
-    for (v = 0; v < g->tasks.n; v++) {
+    for (uint32_t v = 0; v < g->tasks.n; v++) {
         bool out = is_removed(m, v);
 
         if (out) {
             run->gone.at[v] = 1;
             RP_TRY(rp_overlay_set_dur(&run->overlay, v, 0, err));
         }
-        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++)
             if (out != is_removed(m, g->edges.at[i].to))
                 RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
     }
@@ -217,11 +212,10 @@ static enum rp_code add_bucket(struct bucket_ctx *m, size_t low, size_t high, in
     struct rp_task meet = {.device = RP_NO_DEVICE, .step = step, .kind = RP_SG_RENDEZVOUS};
     int64_t copy_ns = (int64_t)(m->to_ns_by_byte * (double)bytes);
     uint32_t met, id, rank;
-    size_t i;
 
     RP_TRY(rp_overlay_add(&run->overlay, meet, &met, err));
     for (rank = 0; rank < run->nranks; rank++)
-        for (i = low; i < high; i++)
+        for (size_t i = low; i < high; i++)
             RP_TRY(link_gradient(m, rank, &run->parts[rank]->gradients.at[i], met, copy_ns, err));
     for (rank = 0; rank < run->nranks; rank++) {
         struct rp_task transfer = {.dur_ns = rp_transport_ns(&m->transport, bytes),
@@ -252,7 +246,6 @@ static enum rp_code add_bucket(struct bucket_ctx *m, size_t low, size_t high, in
 static bool is_full(const struct bucket_ctx *m, int64_t bytes, size_t n, const char **counts)
 {
     const struct rp_collectives *c = &m->run->parts[0]->collectives;
-    size_t i;
 
     if (m->counts && !m->as_recorded) {
         if (n < strtoull(*counts, NULL, 10))
@@ -263,7 +256,7 @@ static bool is_full(const struct bucket_ctx *m, int64_t bytes, size_t n, const c
     }
     if (m->cap_bytes && !m->as_recorded)
         return bytes >= m->cap_bytes;
-    for (i = 0; i < c->list.n; i++)
+    for (size_t i = 0; i < c->list.n; i++)
         if (c->list.at[i].kind == RP_COLL_ALL_REDUCE && c->list.at[i].in_bytes == bytes)
             return true;
     return false;
@@ -291,12 +284,11 @@ static enum rp_code add_buckets(struct bucket_ctx *m, size_t low, size_t high, s
 /* Whether an edge led from the collectives of a step to what came after the last of them. */
 static bool leads_after(const struct bucket_ctx *m, uint32_t from, uint32_t to, uint16_t step)
 {
-    const struct last_ends *a;
     int64_t start = rp_sim_node(m->run, to)->start_ns;
 
     if (rp_sim_note_of(m->run, from)->step != step)
         return false;
-    a = after_of(m, from);
+    const struct last_ends *a = after_of(m, from);
     return a && start >= (on_device(m->run, to) ? a->device_end_ns : a->host_end_ns);
 }
 
@@ -304,10 +296,9 @@ static bool leads_after(const struct bucket_ctx *m, uint32_t from, uint32_t to, 
 static enum rp_code find_edges_out(struct bucket_ctx *m, struct rp_err *err)
 {
     const struct rp_task_graph *g = &m->run->tasks;
-    uint32_t v, i;
 
-    for (v = 0; v < g->tasks.n; v++)
-        for (i = g->first.at[v]; is_removed(m, v) && i < g->first.at[v + 1]; i++)
+    for (uint32_t v = 0; v < g->tasks.n; v++)
+        for (uint32_t i = g->first.at[v]; is_removed(m, v) && i < g->first.at[v + 1]; i++)
             if (!is_removed(m, g->edges.at[i].to))
                 RP_TRY(rp_vec_push(&m->out_edges, i, err));
     RP_TRY(rp_vec_reserve(&m->out_lags, m->out_edges.n + 1, err));
@@ -338,11 +329,11 @@ static enum rp_code find_ways_on(struct bucket_ctx *m, uint16_t step, struct rp_
 static enum rp_code link_successors(struct bucket_ctx *m, uint16_t step, struct rp_err *err)
 {
     struct rp_sim_run *run = m->run;
-    size_t i, k;
 
     RP_TRY(find_ways_on(m, step, err));
-    for (i = 0; i < m->ways_on.n; i++)
-        for (k = rp_sim_node(run, m->ways_on.at[i].from)->rank; k < m->transfer.n; k += run->nranks)
+    for (size_t i = 0; i < m->ways_on.n; i++)
+        for (size_t k = rp_sim_node(run, m->ways_on.at[i].from)->rank; k < m->transfer.n;
+             k += run->nranks)
             RP_TRY(rp_overlay_link(&run->overlay, m->transfer.at[k], m->ways_on.at[i].to,
                                    m->ways_on.at[i].lag_ns + m->rest_ns, 0, err));
     return RP_OK;
@@ -375,9 +366,7 @@ static enum rp_code make_buckets(struct bucket_ctx *m, struct rp_err *err)
 /* Whether streams that carry copies back from collectives also carry those to them. */
 static bool carries_collectives(const struct rp_sim_run *run, const struct rp_sg_lane *l)
 {
-    uint32_t i;
-
-    for (i = l->first; l->device && i < l->end; i++)
+    for (uint32_t i = l->first; l->device && i < l->end; i++)
         if (rp_sim_note_of(run, i)->flags & RP_SIM_REMOTE)
             return true;
     return false;
@@ -390,18 +379,16 @@ static double copy_ns_by_byte(const struct rp_sim_run *run, enum rp_copy_way way
     const struct rp_stepgraph *g = run->graph;
     const struct rp_collectives *c = &run->parts[0]->collectives;
     double ns = 0, bytes = 0;
-    size_t k;
-    uint32_t i;
 
-    for (k = 0; k < g->lanes.n; k++) {
+    for (size_t k = 0; k < g->lanes.n; k++) {
         if ((run->nranks > 1 && g->lanes.at[k].rank) || !carries_collectives(run, &g->lanes.at[k]))
             continue;
-        for (i = g->lanes.at[k].first; i < g->lanes.at[k].end; i++)
+        for (uint32_t i = g->lanes.at[k].first; i < g->lanes.at[k].end; i++)
             if (rp_sim_node(run, i)->kind == RP_SG_MEMORY &&
                 rp_copy_way(g->names.at[rp_sim_node(run, i)->name]) == way)
                 ns += (double)rp_sim_node(run, i)->dur_ns;
     }
-    for (k = 0; k < c->list.n; k++)
+    for (size_t k = 0; k < c->list.n; k++)
         if (c->list.at[k].kind == RP_COLL_ALL_REDUCE && c->list.at[k].in_bytes > 0)
             bytes += (double)c->list.at[k].in_bytes;
     return bytes > 0 ? ns / bytes : 0;
@@ -409,13 +396,10 @@ static double copy_ns_by_byte(const struct rp_sim_run *run, enum rp_copy_way way
 
 static enum rp_code step_now(struct bucket_ctx *m, int64_t *out, struct rp_err *err)
 {
-    struct rp_sim_result r = {0};
-    enum rp_code code = rp_simulate(&m->run->overlay, &r, err);
+    RP_SCOPED(rp_sim_result_release) struct rp_sim_result r = {0};
 
-    if (code == RP_OK)
-        code = rp_sim_step_ns(m->run, &r, out, err);
-    rp_sim_result_release(&r);
-    return code;
+    RP_TRY(rp_simulate(&m->run->overlay, &r, err));
+    return rp_sim_step_ns(m->run, &r, out, err);
 }
 
 /* Models the recorded buckets, compares, and removes them again. The result does not depend on the
@@ -426,7 +410,6 @@ static enum rp_code find_unexplained(struct bucket_ctx *m, struct rp_err *err)
     struct rp_sim_lack *known = &run->lacks[run->overlay.stamp % RP_SIM_LACKS];
     size_t mark = rp_overlay_mark(&run->overlay);
     int64_t before, modelled;
-    enum rp_code code;
 
     if (known->known && known->stamp == run->overlay.stamp) {
         m->rest_ns = known->ns;
@@ -435,7 +418,7 @@ static enum rp_code find_unexplained(struct bucket_ctx *m, struct rp_err *err)
     }
     RP_TRY(step_now(m, &before, err));
     m->as_recorded = true;
-    code = make_buckets(m, err);
+    enum rp_code code = make_buckets(m, err);
     if (code == RP_OK)
         code = step_now(m, &modelled, err);
     rp_overlay_undo(&run->overlay, mark);
@@ -487,19 +470,18 @@ static enum rp_whatif_verdict bucket_applies(const struct rp_sim_run *run,
                                              const struct rp_whatif_args *args, struct rp_err *why)
 {
     const struct rp_sim_part *first = run->parts[0];
-    size_t rank, i;
 
     if (!first->gradients.n)
         return RP_WHATIF_SAY(why, CANNOT,
                              "the recording has no AccumulateGrad, so no backward pass of PyTorch");
     if (rp_sim_needs_comm(run, args, why) != RP_WHATIF_APPLIES)
         return RP_WHATIF_CANNOT;
-    for (i = 0; i < first->gradients.n; i++)
+    for (size_t i = 0; i < first->gradients.n; i++)
         if (first->gradients.at[i].bytes < 0)
             return RP_WHATIF_SAY(why, CANNOT,
                                  "sizes of gradients are not recorded: %s records them",
                                  rp_sim_shapes_option(first));
-    for (rank = 1; rank < run->nranks; rank++)
+    for (size_t rank = 1; rank < run->nranks; rank++)
         if (run->parts[rank]->gradients.n != first->gradients.n)
             return RP_WHATIF_SAY(why, CANNOT, "rank %zu has %zu gradients, the first rank %zu",
                                  rank, run->parts[rank]->gradients.n, first->gradients.n);
@@ -512,10 +494,9 @@ static enum rp_code fit_plainly(struct rp_sim_run *run, struct rp_transport *out
                                 struct rp_err *err)
 {
     enum rp_sim_lean lean = run->lean;
-    enum rp_code code;
 
     run->lean = RP_LEAN_NONE;
-    code = rp_transport_fit(run, out, err);
+    enum rp_code code = rp_transport_fit(run, out, err);
     run->lean = lean;
     return code;
 }
@@ -537,7 +518,6 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
                                  struct rp_err *err)
 {
     struct bucket_ctx m = {.run = run, .nsteps = run->parts[0]->nsteps};
-    enum rp_code code;
 
     RP_TRY(read_cap(args, &m.cap_bytes, err));
     m.counts = m.cap_bytes ? NULL : args->value;
@@ -554,7 +534,7 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
     m.copies = malloc(run->nranks * run->parts[0]->gradients.n * sizeof *m.copies);
     if (m.copies)
         memset(m.copies, 0xff, run->nranks * run->parts[0]->gradients.n * sizeof *m.copies);
-    code = m.after && m.copies ? find_kinds(&m, err) : rp_err_nomem(err, "simulating");
+    enum rp_code code = m.after && m.copies ? find_kinds(&m, err) : rp_err_nomem(err, "simulating");
     if (code == RP_OK)
         code = find_edges_out(&m, err);
     if (code == RP_OK)

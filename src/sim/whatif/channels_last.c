@@ -50,14 +50,11 @@ static enum rp_code channels_last_apply(struct rp_sim_run *run, const struct rp_
     double left = run->lean == RP_LEAN_SLOWER ? CONVERSIONS_LEFT : 0;
     rp_sim_task_vec gone = {0};
     enum rp_code code = rp_whatif_check(&rp_whatif_channels_last, run, args, err);
-    uint32_t i;
 
-    for (i = 0; i < rp_sim_nnodes(run) && code == RP_OK; i++) {
-        bool conversion;
-
+    for (uint32_t i = 0; i < rp_sim_nnodes(run) && code == RP_OK; i++) {
         if (!is_convolution(run, i))
             continue;
-        conversion = converts_layout(run, i);
+        bool conversion = converts_layout(run, i);
         code = rp_sim_scale_node(run, i, conversion ? left : part, err);
         if (code == RP_OK && conversion)
             code = rp_sim_match(run, &gone, i, err);

@@ -85,9 +85,8 @@ enum { IN_REGION = 1, STAYS = 2 };
 static struct region region_of(const char *value)
 {
     struct region r = {.phase = RP_PHASES, .pattern = value};
-    uint8_t i;
 
-    for (i = RP_PHASE_FORWARD; value && i < RP_PHASES; i++)
+    for (uint8_t i = RP_PHASE_FORWARD; value && i < RP_PHASES; i++)
         if (!strcmp(value, rp_phase_names[i]))
             r.phase = i;
     return r;
@@ -140,9 +139,8 @@ static void note_wait(struct launching *w, int64_t ns)
 static bool is_launch(const struct rp_sim_run *run, uint32_t node)
 {
     const struct rp_task_graph *g = &run->tasks;
-    uint32_t k;
 
-    for (k = g->first.at[node]; k < g->first.at[node + 1]; k++)
+    for (uint32_t k = g->first.at[node]; k < g->first.at[node + 1]; k++)
         if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH)
             return true;
     return false;
@@ -152,9 +150,7 @@ static bool is_launch(const struct rp_sim_run *run, uint32_t node)
    no memory to keep for a graph, or no allocator that could. */
 static void mark_allocations(const struct rp_sim_run *run, struct region *r)
 {
-    uint32_t i;
-
-    for (i = 0; i < rp_sim_nnodes(run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
         r->other[i] = rp_sim_allocates(run, i);
 }
 
@@ -162,12 +158,10 @@ static void mark_allocations(const struct rp_sim_run *run, struct region *r)
 static enum rp_code find_other_work(const struct rp_sim_run *run, struct region *r,
                                     struct rp_arena *arena, struct rp_err *err)
 {
-    size_t k;
-
     r->other = RP_ARENA_NEW(arena, uint8_t, rp_sim_nnodes(run) + 1);
     RP_TRY(rp_arena_check(arena, "simulating", err));
     mark_allocations(run, r);
-    for (k = 0; k < run->graph->lanes.n; k++) {
+    for (size_t k = 0; k < run->graph->lanes.n; k++) {
         const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
         uint32_t i, first = lane->first;
         int64_t ns = 0;
@@ -206,22 +200,20 @@ static enum rp_code find_launching(const struct rp_sim_run *run, struct region *
                                    struct rp_arena *arena, struct rp_err *err)
 {
     const struct rp_task_graph *g = &run->tasks;
-    size_t i, n;
-    uint32_t v, k;
 
-    for (i = 0; i < run->nranks; i++)
+    for (size_t i = 0; i < run->nranks; i++)
         r->nsteps = run->parts[i]->nsteps > r->nsteps ? run->parts[i]->nsteps : r->nsteps;
-    n = r->nsteps * run->nranks;
+    size_t n = r->nsteps * run->nranks;
     r->window = RP_ARENA_NEW(arena, struct launching, n + 1);
     RP_TRY(rp_arena_check(arena, "simulating", err));
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         r->window[i] = (struct launching){INT64_MAX, INT64_MIN, INT64_MAX};
-    for (v = 0; v < g->tasks.n; v++)
-        for (k = g->first.at[v]; k < g->first.at[v + 1]; k++)
+    for (uint32_t v = 0; v < g->tasks.n; v++)
+        for (uint32_t k = g->first.at[v]; k < g->first.at[v + 1]; k++)
             if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH &&
                 in_region(r, g->edges.at[k].to))
                 note_launch(window_of(run, r, v), rp_sim_node(run, v)->start_ns);
-    for (k = 0; k < g->edges.n; k++)
+    for (uint32_t k = 0; k < g->edges.n; k++)
         if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_SYNC)
             note_wait(window_of(run, r, g->edges.at[k].to),
                       rp_sim_node(run, g->edges.at[k].to)->start_ns);
@@ -232,7 +224,6 @@ static enum rp_code find_launching(const struct rp_sim_run *run, struct region *
 static bool stays_on_host(const struct rp_sim_run *run, const struct region *r, uint32_t i)
 {
     int64_t start = rp_sim_node(run, i)->start_ns;
-    const struct launching *w;
 
     if (!rp_sim_is_host(run, i))
         return false;
@@ -240,7 +231,7 @@ static bool stays_on_host(const struct rp_sim_run *run, const struct region *r, 
         return true;
     if (r->piece || (r->phase == RP_PHASES && r->pattern))
         return false;
-    w = window_of(run, r, i);
+    const struct launching *w = window_of(run, r, i);
     return !w || start < w->first_ns || start >= w->waited_ns;
 }
 
@@ -280,12 +271,11 @@ static enum rp_code shrink_lags(struct rp_sim_run *run, const struct region *r, 
     const struct rp_task_graph *g = &run->tasks;
     struct rp_overlay *o = &run->overlay;
     int64_t gap = rp_sim_scaled(GRAPH_GAP_NS, rp_sim_lean_by(run, 1));
-    uint32_t v, i;
 
-    for (v = 0; v < g->tasks.n; v++) {
+    for (uint32_t v = 0; v < g->tasks.n; v++) {
         if (!in_region(r, v))
             continue;
-        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++) {
+        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++) {
             uint32_t to = g->edges.at[i].to;
 
             if (o->lag_ns.at[i] == RP_LAG_CUT || r->place[to] != IN_REGION ||
@@ -306,16 +296,15 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
                                     bool fused, struct rp_err *err)
 {
     struct rp_optimizer_kind kind;
-    double more, factor;
     uint32_t i, last = RP_NONE;
 
     rp_optimizer_kind(run, rank, &kind);
     if (!kind.reads_host || kind.style == RP_OPTIMIZER_FUSED || fused)
         return RP_OK;
-    more = kind.style == RP_OPTIMIZER_LOOP
-               ? kind.parameters * CAPTURABLE_LOOP_NS
-               : kind.parameters * CAPTURABLE_FOREACH_NS + CAPTURABLE_NUMBERS_NS;
-    factor = (kind.passes + CAPTURABLE_PASSES) / kind.passes;
+    double more = kind.style == RP_OPTIMIZER_LOOP
+                      ? kind.parameters * CAPTURABLE_LOOP_NS
+                      : kind.parameters * CAPTURABLE_FOREACH_NS + CAPTURABLE_NUMBERS_NS;
+    double factor = (kind.passes + CAPTURABLE_PASSES) / kind.passes;
     for (i = rp_sim_first_node(run, rank); i < rp_sim_end_node(run, rank); i++) {
         if (rp_sim_node(run, i)->rank != rank || !rp_sim_is_update(run, i) || !in_region(r, i))
             continue;
@@ -347,9 +336,7 @@ static enum rp_code mask_attention(struct rp_sim_run *run, const struct region *
 
 static bool has_launches(const struct rp_sim_run *run)
 {
-    uint32_t i;
-
-    for (i = 0; i < run->tasks.edges.n; i++)
+    for (uint32_t i = 0; i < run->tasks.edges.n; i++)
         if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH)
             return true;
     return false;
@@ -359,7 +346,6 @@ static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args 
                             struct region *r, struct rp_arena *scratch, struct rp_err *err)
 {
     size_t n = 0;
-    uint32_t rank;
 
     RP_TRY(place_nodes(run, r, scratch, err));
     RP_TRY(find_launching(run, r, scratch, err));
@@ -368,7 +354,7 @@ static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args 
     if (!n)
         return rp_err_set(err, RP_UNSUPPORTED, "'%s': no device work belongs to '%s'", args->text,
                           args->value ? args->value : "the step");
-    for (rank = 0; rank < run->nranks; rank++)
+    for (uint32_t rank = 0; rank < run->nranks; rank++)
         RP_TRY(make_capturable(run, r, rank,
                                rp_whatif_list_has(args->list, &rp_whatif_fused_optimizer), err));
     RP_TRY(mask_attention(run, r, args->list, err));
@@ -381,16 +367,15 @@ static bool is_graphed(const struct rp_sim_run *run)
     size_t graphs = 0, single = 0,
            kernels =
                0; /* kernels are counted, because not every kernel of a graph shows its launch */
-    uint32_t v, i;
 
-    for (v = 0; v < rp_sim_nnodes(run); v++) {
+    for (uint32_t v = 0; v < rp_sim_nnodes(run); v++) {
         bool graph = rp_sim_means(rp_sim_node_name(run, v), RP_SIM_LAUNCHES_GRAPH);
 
         if (!rp_sim_in_steps(run, v))
             continue;
         kernels += rp_sim_is_kernel(run, v);
         graphs += graph;
-        for (i = run->tasks.first.at[v]; i < run->tasks.first.at[v + 1]; i++)
+        for (uint32_t i = run->tasks.first.at[v]; i < run->tasks.first.at[v + 1]; i++)
             single += !graph && RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH;
     }
     return graphs && 2 * single < kernels;
@@ -416,7 +401,6 @@ static enum rp_whatif_verdict cuda_graphs_applies(const struct rp_sim_run *run,
     struct rp_arena scratch = RP_ARENA_INIT;
     enum rp_whatif_verdict verdict = RP_WHATIF_APPLIES;
     struct rp_sim_repeats r;
-    const char *text;
 
     if (!has_launches(run))
         return RP_WHATIF_SAY(why, CANNOT, "no launches of device work were recorded");
@@ -431,7 +415,7 @@ static enum rp_whatif_verdict cuda_graphs_applies(const struct rp_sim_run *run,
         return RP_WHATIF_SAY(why, NOT, "most kernels are launched by CUDA graphs already");
     if (rp_sim_repeats_find(run, &scratch, &r, why) == RP_OK) {
         verdict = verdict_of(&r);
-        text = rp_sim_repeats_text(&r, &scratch);
+        const char *text = rp_sim_repeats_text(&r, &scratch);
         if (text)
             rp_err_set(why, RP_UNSUPPORTED, "%s", text);
     }
@@ -457,9 +441,8 @@ static enum rp_code find_pieces(const struct rp_sim_run *run, struct region *r,
 static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                       struct rp_err *err)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     struct region r = region_of(args->value);
-    enum rp_code code;
 
     if (args->value && !*args->value)
         return rp_err_set(
@@ -468,11 +451,8 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
             "a name",
             args->text);
     RP_TRY(rp_whatif_check(&rp_whatif_cuda_graphs, run, args, err));
-    code = find_pieces(run, &r, &scratch, err);
-    if (code == RP_OK)
-        code = capture(run, args, &r, &scratch, err);
-    rp_arena_release(&scratch);
-    return code;
+    RP_TRY(find_pieces(run, &r, &scratch, err));
+    return capture(run, args, &r, &scratch, err);
 }
 
 /* The phases that have device work in the steps, as bits. */

@@ -24,14 +24,13 @@ static enum rp_code dataloader_apply(struct rp_sim_run *run, const struct rp_wha
     const char *value = args->value && !strcmp(args->value, "free") ? "0" : args->value;
     char *end = NULL;
     double factor = value ? strtod(value, &end) : -1;
-    uint32_t i;
 
     if (!end || end == value || (*end && strcmp(end, "x") != 0) || !(factor >= 0) || factor > 1e6)
         return rp_err_set(err, RP_USAGE,
                           "'%s': dataloader=free or a factor such as dataloader=0.5 is expected",
                           args->text);
     RP_TRY(rp_whatif_check(&rp_whatif_dataloader, run, args, err));
-    for (i = 0; i < rp_sim_nnodes(run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_note_of(run, i)->flags & RP_SIM_LOADER)
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
     return RP_OK;

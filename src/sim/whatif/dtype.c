@@ -156,7 +156,6 @@ static double gain_of(const struct half *h, const struct rp_sim_run *run, uint32
                            : product                        ? matrix_gain
                            : kernel & RP_KERNEL_CONVOLUTION ? convolution_gain
                                                             : element_gain;
-    double factor;
 
     if (product && kernel & RP_KERNEL_TF32)
         return h->tf32;
@@ -171,7 +170,7 @@ static double gain_of(const struct half *h, const struct rp_sim_run *run, uint32
         g = attention_gain;
     while (dur_ns > g->up_to_ns)
         g++;
-    factor = g->factor * (product ? h->slower : 1);
+    double factor = g->factor * (product ? h->slower : 1);
     return product && factor > 1 ? 1 : factor;
 }
 
@@ -181,11 +180,10 @@ static double operator_factor(const struct rp_sim_run *run, uint32_t node)
     const char *op = rp_sim_part_of(run, node)->graph.names.at[rp_sim_note_of(run, node)->op];
     double dur_ns = (double)run->overlay.dur_ns.at[node];
     double fixed = dur_ns > RP_SIM_EMPTY_KERNEL_NS ? RP_SIM_EMPTY_KERNEL_NS / dur_ns : 1;
-    size_t i;
 
     if (rp_torch_op(op) == op)
         return 0;
-    for (i = 0; i < sizeof operator_gain / sizeof *operator_gain; i++)
+    for (size_t i = 0; i < sizeof operator_gain / sizeof *operator_gain; i++)
         if (!strncmp(rp_torch_op(op), operator_gain[i].op, strlen(operator_gain[i].op)) &&
             !(operator_gain[i].factor > 1 && strcasestr(rp_sim_node_name(run, node), "nhwc")))
             return fixed + (1 - fixed) * operator_gain[i].factor;
@@ -257,7 +255,6 @@ static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t n
     unsigned kernel = rp_sim_kernel_traits(run, node);
     double dur_ns = (double)run->overlay.dur_ns.at[node] + 1;
     const struct rp_sim_ratio *ratio = ratio_of(run, node);
-    double other;
 
     if (ratio)
         return leaning_ratio(run, ratio) + (double)ratio->casts_ns / dur_ns;
@@ -268,7 +265,7 @@ static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t n
                     : CONVERT_NS / dur_ns + CONVERT_PART);
     if (mixed)
         return 1;
-    other = operator_factor(run, node);
+    double other = operator_factor(run, node);
     if (other == 1)
         return 1;
     return other > 0 ? other * rp_sim_lean_by(run, RP_SIM_MEASURED_DOUBT)
@@ -298,9 +295,8 @@ static double casts_of(const struct rp_sim_run *run, uint32_t node)
 static enum rp_code launch_conversions(struct rp_sim_run *run, struct rp_err *err)
 {
     struct launches forward = {0, 0}, backward = {0, 0};
-    uint32_t i;
 
-    for (i = 0; i < rp_sim_nnodes(run); i++) {
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
         const struct rp_sim_note *note = rp_sim_note_of(run, i);
 
         if (!rp_sim_is_kernel(run, i) || note->step == RP_NO_STEP ||
@@ -310,7 +306,7 @@ static enum rp_code launch_conversions(struct rp_sim_run *run, struct rp_err *er
         forward.casts += casts_of(run, i);
     }
     backward.casts = forward.casts;
-    for (i = 0; i < rp_sim_nnodes(run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_runs_model(run, i)) {
             bool back = rp_sim_note_of(run, i)->phase == RP_PHASE_BACKWARD;
             const struct launches *l = back ? &backward : &forward;
@@ -338,7 +334,6 @@ static enum rp_whatif_verdict dtype_applies(const struct rp_sim_run *run,
 {
     struct half h = half_of(run);
     enum rp_number has = rp_device_half(h.device);
-    struct parts p;
 
     if (rp_sim_needs_kernels(run, args, why) != RP_WHATIF_APPLIES)
         return RP_WHATIF_CANNOT;
@@ -349,7 +344,7 @@ static enum rp_whatif_verdict dtype_applies(const struct rp_sim_run *run,
                              name_of(&h));
     if (args)
         return RP_WHATIF_APPLIES;
-    p = parts_of(run);
+    struct parts p = parts_of(run);
     if (p.half > HALF_PART)
         return RP_WHATIF_SAY(why, NOT, "the products run in 16 bits already");
     if (p.single <= 0)
@@ -364,13 +359,13 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
                                 struct rp_err *err)
 {
     struct half h = half_of(run);
-    bool mixed;
     uint32_t i, n = 0;
 
     if (!is_bf16(args) && (!args->value || strcmp(args->value, "fp16") != 0))
         return rp_err_set(err, RP_USAGE, "'%s': dtype=bf16 or dtype=fp16 is expected", args->text);
     RP_TRY(rp_whatif_check(&rp_whatif_dtype, run, args, err));
-    mixed = 2 * parts_of(run).half > 1; /* if so, what is not in 16 bits was left out on purpose */
+    bool mixed =
+        2 * parts_of(run).half > 1; /* if so, what is not in 16 bits was left out on purpose */
     for (i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_kernel(run, i) && rp_sim_note_of(run, i)->phase != RP_PHASE_OPTIMIZER &&
             !is_converted(run, i)) {
@@ -505,12 +500,11 @@ static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_ar
         rp_whatif_list_has(args->list, &rp_whatif_dtype); /* it converts the same products */
     bool captured = rp_whatif_list_has(args->list, &rp_whatif_cuda_graphs) ||
                     rp_whatif_list_has(args->list, &rp_whatif_compile);
-    uint32_t i;
 
     RP_TRY(rp_whatif_check(&rp_whatif_tf32, run, args, err));
     if (args->list->n == 1)
         run->way = RP_WAY_SHORTER;
-    for (i = 0; i < rp_sim_nnodes(run); i++) {
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
         if (!runs_in_fp32(run, i))
             continue;
         /* attention that gets a mask has no products of its own */

@@ -91,11 +91,10 @@ static enum rp_code drop_launch(struct fuse_ctx *f, uint32_t kernel, struct rp_e
 static enum rp_code find_launches(struct fuse_ctx *f, struct rp_err *err)
 {
     const struct rp_task_graph *g = &f->run->tasks;
-    uint32_t v, i;
 
     RP_TRY(rp_vec_nones(&f->launch_of, g->tasks.n, err));
-    for (v = 0; v < g->tasks.n; v++)
-        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+    for (uint32_t v = 0; v < g->tasks.n; v++)
+        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++)
             if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_LAUNCH)
                 f->launch_of.at[g->edges.at[i].to] = v;
     return RP_OK;
@@ -104,9 +103,8 @@ static enum rp_code find_launches(struct fuse_ctx *f, struct rp_err *err)
 static enum rp_code close_gap(struct fuse_ctx *f, uint32_t kernel, struct rp_err *err)
 {
     const struct rp_task_graph *g = &f->run->tasks;
-    uint32_t i;
 
-    for (i = g->first.at[kernel]; i < g->first.at[kernel + 1]; i++)
+    for (uint32_t i = g->first.at[kernel]; i < g->first.at[kernel + 1]; i++)
         if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_STREAM &&
             f->run->overlay.lag_ns.at[i] > 0)
             RP_TRY(rp_overlay_set_lag(&f->run->overlay, i, 0, err));
@@ -118,16 +116,15 @@ static enum rp_code fuse_chain(struct fuse_ctx *f, uint32_t first, uint32_t end,
 {
     struct rp_overlay *o = &f->run->overlay;
     int64_t longest = 0, sum = 0, fused;
-    uint32_t i;
 
-    for (i = first; i < end; i++) {
+    for (uint32_t i = first; i < end; i++) {
         RP_TRY(rp_sim_match(f->run, &f->matched, i, err));
         longest = o->dur_ns.at[i] > longest ? o->dur_ns.at[i] : longest;
         sum = rp_ns_sum(sum, o->dur_ns.at[i]);
     }
     fused = rp_sim_scaled(longest, rp_sim_fused_factor(longest) *
                                        rp_sim_lean_by(f->run, RP_SIM_TABLE_DOUBT));
-    for (i = first; i + 1 < end; i++) {
+    for (uint32_t i = first; i + 1 < end; i++) {
         RP_TRY(rp_overlay_set_dur(o, i, 0, err));
         RP_TRY(close_gap(f, i, err));
         RP_TRY(drop_launch(f, i, err));
@@ -168,11 +165,10 @@ static enum rp_code fuse_all(struct fuse_ctx *f, struct rp_err *err)
 {
     const struct rp_stepgraph *g = f->run->graph;
     char what[40];
-    size_t k;
 
     RP_TRY(find_launches(f, err));
     RP_TRY(rp_sim_list_pieces(f->run, false, &f->scratch, &f->piece, err));
-    for (k = 0; k < g->lanes.n; k++)
+    for (size_t k = 0; k < g->lanes.n; k++)
         if (g->lanes.at[k].device)
             RP_TRY(fuse_lane(f, &g->lanes.at[k], err));
     snprintf(what, sizeof what, "makes %zu of", f->chains);
@@ -197,19 +193,18 @@ static enum rp_whatif_verdict fuse_applies(const struct rp_sim_run *run,
 static enum rp_code fuse_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                struct rp_err *err)
 {
+    RP_SCOPED(fuse_release)
     struct fuse_ctx f = {.run = run,
                          .no_model = rp_whatif_list_has(args->list, &rp_whatif_compile),
                          .no_optimizer = rp_whatif_list_has(args->list, &rp_whatif_fused_optimizer),
                          .pattern = args->value ? args->value : ""};
-    enum rp_code code;
 
     RP_TRY(rp_whatif_check(&rp_whatif_fuse, run, args, err));
-    code = fuse_all(&f, err);
-    if (code == RP_OK && !f.chains && !f.no_model)
-        code = rp_err_set(err, RP_UNSUPPORTED,
+    RP_TRY(fuse_all(&f, err));
+    if (!f.chains && !f.no_model)
+        return rp_err_set(err, RP_UNSUPPORTED,
                           "'%s': no two such kernels follow each other on a stream", args->text);
-    fuse_release(&f);
-    return code;
+    return RP_OK;
 }
 
 static const struct rp_whatif_move fuse_move = {
@@ -249,10 +244,9 @@ static enum rp_code compile_host(struct rp_sim_run *run, double factor, bool *en
     int64_t enter_ns[] = {rp_sim_scaled(ENTER_FORWARD_NS, lean),
                           rp_sim_scaled(ENTER_BACKWARD_NS, lean)};
     size_t nsteps = run->parts[0]->nsteps;
-    uint32_t i;
 
     factor *= lean;
-    for (i = 0; i < rp_sim_nnodes(run); i++) {
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
         const struct rp_sim_note *note = rp_sim_note_of(run, i);
         size_t pass = (rp_sim_node(run, i)->rank * nsteps + note->step) * 2 +
                       (note->phase == RP_PHASE_BACKWARD);
@@ -290,9 +284,8 @@ static enum rp_code compile_device(struct rp_sim_run *run, const struct rp_whati
 static size_t count_kernels(const struct rp_sim_run *run, bool *generated)
 {
     size_t n = 0;
-    uint32_t i;
 
-    for (i = 0; i < rp_sim_nnodes(run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_kernel(run, i) && is_compiled(run, i)) {
             n++;
             *generated |= !(rp_sim_kernel_traits(run, i) & RP_KERNEL_PRODUCT) &&
@@ -304,9 +297,7 @@ static size_t count_kernels(const struct rp_sim_run *run, bool *generated)
 /* If so, the host runs none of the generated code, whichever what-if is applied first. */
 static bool graphs_launch_model(const struct rp_whatif_list *list)
 {
-    size_t i;
-
-    for (i = 0; i < list->n; i++)
+    for (size_t i = 0; i < list->n; i++)
         if (list->calls[i].row == &rp_whatif_cuda_graphs &&
             (!list->calls[i].args.value || strcmp(list->calls[i].args.value, "optimizer") != 0))
             return true;
@@ -317,11 +308,10 @@ static enum rp_whatif_verdict compile_applies(const struct rp_sim_run *run,
                                               const struct rp_whatif_args *args, struct rp_err *why)
 {
     bool generated = false;
-    size_t n;
 
     if (rp_sim_needs_kernels(run, args, why) != RP_WHATIF_APPLIES)
         return RP_WHATIF_CANNOT;
-    n = count_kernels(run, &generated);
+    size_t n = count_kernels(run, &generated);
     if (generated || !n)
         return RP_WHATIF_SAY(why, CANNOT, "%s",
                              generated ? "a compiler generated kernels of the step already"
@@ -336,26 +326,23 @@ static enum rp_whatif_verdict compile_applies(const struct rp_sim_run *run,
 static enum rp_code compile_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
-    struct fuse_ctx f = {.run = run, .compile = true, .pattern = ""};
-    bool generated = false, *entered;
+    RP_SCOPED(fuse_release) struct fuse_ctx f = {.run = run, .compile = true, .pattern = ""};
+    bool generated = false;
+    RP_FREED bool *entered = NULL;
     size_t before, passes = run->nranks * run->parts[0]->nranks * run->parts[0]->nsteps * 2;
-    enum rp_code code;
 
     RP_TRY(rp_whatif_check(&rp_whatif_compile, run, args, err));
     before = count_kernels(run, &generated);
     entered = calloc(passes + 1, sizeof *entered);
     if (!entered)
         return rp_err_nomem(err, "simulating");
-    code = compile_device(run, args, err);
-    if (code == RP_OK)
-        code = fuse_all(&f, err);
-    if (code == RP_OK && !graphs_launch_model(args->list))
-        code = compile_host(run,
+    RP_TRY(compile_device(run, args, err));
+    RP_TRY(fuse_all(&f, err));
+    if (!graphs_launch_model(args->list))
+        RP_TRY(compile_host(run,
                             COMPILED_PART * (double)(before - f.fused + f.chains) / (double)before,
-                            entered, err);
-    fuse_release(&f);
-    free(entered);
-    return code;
+                            entered, err));
+    return RP_OK;
 }
 
 static const struct rp_whatif_move compile_move = {

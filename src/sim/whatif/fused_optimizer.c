@@ -8,8 +8,6 @@
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/optimizer_kind.h"
 
-#include <stdlib.h>
-
 #define HOST_QUICKS 20
 RP_DECISION(HOST_QUICKS, "times of the quickest operator, for each parameter",
             "the median over six recordings of fused optimizers (docs/definitions.md)",
@@ -61,13 +59,12 @@ static enum rp_code close_gaps(struct rp_sim_run *run, uint32_t rank, double hos
                                struct rp_err *err)
 {
     const struct rp_task_graph *g = &run->tasks;
-    uint32_t v, i;
 
-    for (v = rp_sim_first_node(run, rank); v < rp_sim_end_node(run, rank); v++) {
+    for (uint32_t v = rp_sim_first_node(run, rank); v < rp_sim_end_node(run, rank); v++) {
         if (rp_sim_node(run, v)->rank != rank ||
             rp_sim_note_of(run, v)->phase != RP_PHASE_OPTIMIZER)
             continue;
-        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++) {
+        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++) {
             enum rp_sg_edge_kind kind = RP_SIM_EDGE_KIND(g->edges.at[i].flags);
             int64_t lag = run->overlay.lag_ns.at[i];
 
@@ -86,18 +83,16 @@ static enum rp_code close_gaps(struct rp_sim_run *run, uint32_t rank, double hos
 static enum rp_code fuse_update(struct rp_sim_run *run, uint32_t rank, struct rp_err *err)
 {
     struct rp_optimizer_kind kind;
-    double host, device;
     struct region r;
-    uint32_t i;
 
     sum_update(run, rank, &r);
     rp_optimizer_kind(run, rank, &kind);
     if (!r.device_ns || kind.style == RP_OPTIMIZER_FUSED)
         return RP_OK;
-    host = host_factor(run, rank, &r) * rp_sim_lean_by(run, RP_SIM_MEASURED_DOUBT);
-    device = kind.fused / kind.passes * (double)r.above_ns / (double)r.device_ns *
-             rp_sim_lean_by(run, RP_SIM_MEASURED_DOUBT);
-    for (i = rp_sim_first_node(run, rank); i < rp_sim_end_node(run, rank); i++)
+    double host = host_factor(run, rank, &r) * rp_sim_lean_by(run, RP_SIM_MEASURED_DOUBT);
+    double device = kind.fused / kind.passes * (double)r.above_ns / (double)r.device_ns *
+                    rp_sim_lean_by(run, RP_SIM_MEASURED_DOUBT);
+    for (uint32_t i = rp_sim_first_node(run, rank); i < rp_sim_end_node(run, rank); i++)
         if (rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER &&
             rp_sim_node(run, i)->rank == rank)
             RP_TRY(rp_overlay_set_dur(&run->overlay, i,
@@ -134,10 +129,8 @@ static enum rp_whatif_verdict fused_optimizer_applies(const struct rp_sim_run *r
 static enum rp_code fused_optimizer_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                           struct rp_err *err)
 {
-    uint32_t rank;
-
     RP_TRY(rp_whatif_check(&rp_whatif_fused_optimizer, run, args, err));
-    for (rank = 0; rank < run->nranks; rank++)
+    for (uint32_t rank = 0; rank < run->nranks; rank++)
         RP_TRY(fuse_update(run, rank, err));
     return RP_OK;
 }

@@ -81,16 +81,14 @@ static enum rp_code gpu_apply(struct rp_sim_run *run, const struct rp_whatif_arg
 {
     const struct rp_device_peaks *to = rp_device_by_name(args->value);
     const struct rp_device_peaks *from = recorded_gpu(run, args);
-    double doubt;
-    uint32_t i;
 
     if (!to || (args->subject && !from))
         return unknown_gpu(args->text, err);
     RP_TRY(rp_whatif_check(&rp_whatif_gpu, run, args, err));
-    doubt = rp_sim_lean_by(run, from == to                 ? 0
-                                : from->reach == to->reach ? RP_SIM_MEASURED_DOUBT
-                                                           : OTHER_MAKER_DOUBT);
-    for (i = 0; i < rp_sim_nnodes(run); i++)
+    double doubt = rp_sim_lean_by(run, from == to                 ? 0
+                                       : from->reach == to->reach ? RP_SIM_MEASURED_DOUBT
+                                                                  : OTHER_MAKER_DOUBT);
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_kernel(run, i) && run->overlay.dur_ns.at[i] > RP_SIM_EMPTY_KERNEL_NS) {
             double factor = gpu_factor(rp_sim_kernel_traits(run, i), from, to) * doubt;
             double least = (double)RP_SIM_EMPTY_KERNEL_NS / (double)run->overlay.dur_ns.at[i];

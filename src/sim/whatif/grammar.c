@@ -28,9 +28,7 @@ static bool is_name(const char *own, const char *name, size_t len)
 
 static const struct rp_whatif *find_whatif(const char *name, size_t len)
 {
-    size_t i;
-
-    for (i = 0; rp_whatifs[i]; i++)
+    for (size_t i = 0; rp_whatifs[i]; i++)
         if (is_name(rp_whatifs[i]->name, name, len) || is_name(rp_whatifs[i]->alias, name, len))
             return rp_whatifs[i];
     return NULL;
@@ -186,9 +184,8 @@ enum rp_code rp_whatif_parse(const char *text, struct rp_arena *arena, struct rp
 {
     struct parser p = {text, text, arena, err};
     size_t most = 1;
-    const char *at;
 
-    for (at = text; *at; at++)
+    for (const char *at = text; *at; at++)
         most += *at == '+';
     *out = (struct rp_whatif_list){0, RP_ARENA_NEW(arena, struct rp_whatif_call, most)};
     if (!out->calls)

@@ -56,9 +56,8 @@ static const char *describe(struct rp_sim_run *run, size_t ntasks, const struct 
                             size_t n)
 {
     const char *text = rp_arena_textf(run->says, "%zu task%s", ntasks, ntasks == 1 ? "" : "s");
-    size_t i;
 
-    for (i = 0; i < n && i < NAMES_SHOWN; i++) {
+    for (size_t i = 0; i < n && i < NAMES_SHOWN; i++) {
         const char *name = run->graph->names.at[names[i].name];
 
         text = rp_arena_textf(run->says, "%s%s'%.*s%s' (%u)", text, i ? ", " : ": ",

@@ -62,11 +62,9 @@ static struct shape shape_of(enum rp_coll_kind kind, double n, bool tree)
 
 static const struct rp_collective *collective_of(const struct rp_sim_run *run, uint32_t task)
 {
-    const struct rp_sg_node *node;
-
     if (task >= rp_sim_nnodes(run))
         return NULL;
-    node = rp_sim_node(run, task);
+    const struct rp_sg_node *node = rp_sim_node(run, task);
     return node->collective == RP_NONE
                ? NULL
                : &rp_sim_part_of(run, task)->collectives.list.at[node->collective];
@@ -77,9 +75,8 @@ static int64_t world_of(const struct rp_sim_run *run)
 {
     const struct rp_collectives *c = &run->parts[0]->collectives;
     int64_t world = (int64_t)run->nranks * run->parts[0]->nranks;
-    size_t i;
 
-    for (i = 0; i < c->list.n; i++)
+    for (size_t i = 0; i < c->list.n; i++)
         if (c->list.at[i].group_size > world)
             world = c->list.at[i].group_size;
     return world;
@@ -118,9 +115,7 @@ static enum rp_code change_transfer(struct rp_sim_run *run, const struct network
 static enum rp_code change_transfers(struct rp_sim_run *run, const struct network *net,
                                      struct shape factor, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < rp_overlay_ntasks(&run->overlay); i++)
+    for (uint32_t i = 0; i < rp_overlay_ntasks(&run->overlay); i++)
         if (is_transfer(run, i))
             RP_TRY(change_transfer(run, net, i, factor, err));
     return RP_OK;
@@ -162,15 +157,14 @@ RP_DECISION(NEAR_PIDS, "numbers from process to process",
 static enum rp_code share_host(const struct rp_sim_run *run, bool *out, struct rp_err *err)
 {
     int64_t *pids = malloc(run->nranks * sizeof *pids);
-    size_t i;
 
     if (!pids)
         return rp_err_nomem(err, "simulating");
-    for (i = 0; i < run->nranks; i++)
+    for (size_t i = 0; i < run->nranks; i++)
         pids[i] = run->parts[i]->pid;
     rp_ns_sort(pids, run->nranks);
     *out = run->nranks > 1 && pids[0] > 0 && !run->join.aligned;
-    for (i = 1; i < run->nranks; i++)
+    for (size_t i = 1; i < run->nranks; i++)
         *out &= pids[i] > pids[i - 1] && pids[i] - pids[i - 1] <= NEAR_PIDS;
     free(pids);
     return RP_OK;
@@ -227,7 +221,6 @@ static enum rp_code ranks_apply(struct rp_sim_run *run, const struct rp_whatif_a
 {
     struct network net;
     double n, shared;
-    uint32_t i;
 
     RP_TRY(rp_whatif_check(&rp_whatif_ranks, run, args, err));
     RP_TRY(network_init(run, &net, err));
@@ -239,7 +232,7 @@ static enum rp_code ranks_apply(struct rp_sim_run *run, const struct rp_whatif_a
                              ? "whether more ranks share the cores of a machine is not known"
                              : "the latency of the transport is estimated";
     run->rate_doubt = "the rate of the transport differs between runs";
-    for (i = 0; i < rp_overlay_ntasks(&run->overlay); i++) {
+    for (uint32_t i = 0; i < rp_overlay_ntasks(&run->overlay); i++) {
         const struct rp_collective *c = collective_of(run, i);
         enum rp_coll_kind kind = c ? (enum rp_coll_kind)c->kind : RP_COLL_ALL_REDUCE;
         struct shape now = shape_of(kind, (double)net.world, net.tree);
@@ -272,12 +265,11 @@ static enum rp_code read_value(const struct rp_whatif_args *args, const struct u
                                struct rp_err *err)
 {
     char *end = NULL;
-    size_t i;
 
     *is_factor = true;
     *out = args->value ? strtod(args->value, &end) : 0;
     if (end && end != args->value && isfinite(*out) && *out > 0 && *out <= 1e9)
-        for (i = 0; units[i].name; i++)
+        for (size_t i = 0; units[i].name; i++)
             if (!strcmp(end, units[i].name)) {
                 *out *= units[i].value;
                 *is_factor = i < 2;

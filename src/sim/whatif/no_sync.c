@@ -49,10 +49,8 @@ static enum rp_whatif_verdict no_sync_applies(const struct rp_sim_run *run,
 static enum rp_code no_sync_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
-    uint32_t i;
-
     RP_TRY(rp_whatif_check(&rp_whatif_no_sync, run, args, err));
-    for (i = 0; i < run->tasks.edges.n; i++)
+    for (uint32_t i = 0; i < run->tasks.edges.n; i++)
         if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_SYNC)
             RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
     return RP_OK;

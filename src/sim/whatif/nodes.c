@@ -15,9 +15,7 @@ bool rp_sim_is_comm(const struct rp_sim_run *run, uint32_t node)
 
 bool rp_sim_has_device(const struct rp_sim_run *run)
 {
-    size_t i;
-
-    for (i = 0; i < rp_sim_nnodes(run); i++)
+    for (size_t i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_node(run, i)->kind == RP_SG_COMPUTE)
             return true;
     return false;
@@ -149,10 +147,9 @@ enum rp_code rp_sim_scale_model_code(struct rp_sim_run *run, uint32_t v, double 
                                      struct rp_err *err)
 {
     const struct rp_task_graph *g = &run->tasks;
-    uint32_t i;
 
     RP_TRY(rp_sim_scale_node(run, v, factor, err));
-    for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+    for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++)
         if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_ORDER &&
             run->overlay.lag_ns.at[i] > 0 && rp_sim_runs_model(run, g->edges.at[i].to))
             RP_TRY(rp_overlay_set_lag(&run->overlay, i,

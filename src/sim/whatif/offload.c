@@ -71,16 +71,14 @@ static bool is_update(const struct updates *u, uint32_t i)
 
 static void find_nodes(const struct updates *u)
 {
-    uint32_t i;
-
-    for (i = 0; i < rp_sim_nnodes(u->run); i++) {
+    for (uint32_t i = 0; i < rp_sim_nnodes(u->run); i++) {
         uint32_t *last = last_backward_of(u, i);
 
         if (last && rp_sim_note_of(u->run, i)->phase == RP_PHASE_BACKWARD &&
             (*last == RP_NONE || starts_before(u->run, *last, i)))
             *last = i;
     }
-    for (i = 0; i < rp_sim_nnodes(u->run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(u->run); i++)
         if (is_update(u, i)) {
             struct update *x = update_of(u, i);
             uint32_t *first = rp_sim_is_host(u->run, i) ? &x->host : &x->device;
@@ -92,18 +90,15 @@ static void find_nodes(const struct updates *u)
 
 static void find_bytes(const struct updates *u)
 {
-    size_t rank, i;
-
-    for (rank = 0; rank < u->run->nranks; rank++) {
+    for (size_t rank = 0; rank < u->run->nranks; rank++) {
         const struct rp_sim_part *part = u->run->parts[rank];
 
-        for (i = 0; i < part->gradients.n; i++) {
+        for (size_t i = 0; i < part->gradients.n; i++) {
             const struct rp_sim_gradient *g = &part->gradients.at[i];
-            struct update *x;
 
             if (g->step >= u->nsteps)
                 continue;
-            x = &u->at[rank * u->nsteps + g->step];
+            struct update *x = &u->at[rank * u->nsteps + g->step];
             x->bytes = g->bytes < 0 || x->bytes < 0 ? -1 : rp_ns_sum(x->bytes, g->bytes);
         }
     }
@@ -112,9 +107,8 @@ static void find_bytes(const struct updates *u)
 static enum rp_code check_updates(const struct updates *u, size_t n, struct rp_err *err)
 {
     bool any = false, sized = true;
-    size_t i;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct update *x = &u->at[i];
 
         if (x->host == RP_NONE || x->device == RP_NONE)
@@ -135,9 +129,7 @@ static enum rp_code check_updates(const struct updates *u, size_t n, struct rp_e
 /* The rest of the optimizer takes no time. */
 static enum rp_code empty_optimizer(const struct updates *u, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < rp_sim_nnodes(u->run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(u->run); i++)
         if (is_update(u, i))
             RP_TRY(rp_overlay_set_dur(&u->run->overlay, i, 0, err));
     return RP_OK;
@@ -177,7 +169,6 @@ static enum rp_code offload_apply(struct rp_sim_run *run, const struct rp_whatif
 {
     struct updates u = {.run = run, .nsteps = run->parts[0]->nsteps};
     size_t i, n = run->nranks * run->parts[0]->nranks * u.nsteps;
-    enum rp_code code;
 
     RP_TRY(rp_whatif_check(&rp_whatif_offload, run, args, err));
     u.at = calloc(n + 1, sizeof *u.at);
@@ -187,7 +178,7 @@ static enum rp_code offload_apply(struct rp_sim_run *run, const struct rp_whatif
         u.at[i] = (struct update){0, RP_NONE, RP_NONE, RP_NONE, RP_NONE};
     find_nodes(&u);
     find_bytes(&u);
-    code = check_updates(&u, n, err);
+    enum rp_code code = check_updates(&u, n, err);
     if (code == RP_OK)
         code = empty_optimizer(&u, err);
     for (i = 0; i < n && code == RP_OK; i++)

@@ -51,9 +51,8 @@ void rp_optimizer_kind(const struct rp_sim_run *run, uint32_t rank, struct rp_op
     const struct rp_stepgraph *g = run->graph;
     const struct rp_sim_part *part = run->parts[run->nranks > 1 ? rank : 0];
     struct seen s = {0};
-    uint32_t i;
 
-    for (i = rp_sim_first_node(run, rank); i < rp_sim_end_node(run, rank); i++)
+    for (uint32_t i = rp_sim_first_node(run, rank); i < rp_sim_end_node(run, rank); i++)
         if (rp_sim_node(run, i)->rank == rank &&
             rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER &&
             (rp_sim_node(run, i)->kind == RP_SG_HOST || rp_sim_node(run, i)->kind == RP_SG_RUNTIME))

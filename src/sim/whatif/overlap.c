@@ -54,9 +54,8 @@ static enum rp_code stand_alone(struct rp_sim_run *run, uint32_t transfer, bool 
                                 struct rp_err *err)
 {
     const struct rp_sg_node *x = node_at(run, transfer);
-    size_t k;
 
-    for (k = 0; k < run->graph->lanes.n; k++) {
+    for (size_t k = 0; k < run->graph->lanes.n; k++) {
         const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
         uint32_t after, before;
 
@@ -84,7 +83,6 @@ static enum rp_code hold_new(struct rp_sim_run *run, bool on_host, struct rp_err
     size_t nsteps = run->parts[0]->nsteps, all = run->nranks * nsteps;
     uint32_t i, *last = malloc((all + 1) * sizeof *last);
     enum rp_code code = last ? RP_OK : rp_err_nomem(err, "simulating");
-    size_t r;
 
     if (last)
         memset(last, 0xff, all * sizeof *last);
@@ -101,7 +99,7 @@ static enum rp_code hold_new(struct rp_sim_run *run, bool on_host, struct rp_err
          i++) {
         const struct rp_task_row *task = rp_overlay_task(&run->overlay, i);
 
-        for (r = 0; r < run->nranks && task->kind == RP_SG_RENDEZVOUS && code == RP_OK; r++)
+        for (size_t r = 0; r < run->nranks && task->kind == RP_SG_RENDEZVOUS && code == RP_OK; r++)
             if (task->step < nsteps && last[r * nsteps + task->step] != RP_NONE)
                 code = rp_overlay_link(&run->overlay, last[r * nsteps + task->step], i, 0, 0, err);
     }
@@ -113,11 +111,10 @@ static enum rp_code no_overlap_apply(struct rp_sim_run *run, const struct rp_wha
                                      struct rp_err *err)
 {
     bool on_host = !rp_sim_has_device(run);
-    uint32_t i;
 
     (void)args;
     RP_TRY(rp_whatif_check(&rp_whatif_no_overlap, run, args, err));
-    for (i = 0; i < rp_sim_nnodes(run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
         if (is_transfer(run, i) && !run->gone.at[i])
             RP_TRY(stand_alone(run, i, on_host, err));
     return hold_new(run, on_host, err);
@@ -191,11 +188,10 @@ static uint64_t transfer_kind(const struct rp_sim_run *run, uint32_t i)
 {
     const struct rp_sg_node *x = node_at(run, i);
     const struct rp_collectives *list = &rp_sim_part_of(run, i)->collectives;
-    const struct rp_collective *c;
 
     if (x->collective >= list->list.n)
         return 0;
-    c = &list->list.at[x->collective];
+    const struct rp_collective *c = &list->list.at[x->collective];
     return rp_hash_join(rp_hash_join(c->kind, (uint64_t)c->in_bytes), (uint64_t)c->group_size) | 1;
 }
 
@@ -252,14 +248,13 @@ static bool is_input(const struct rp_sim_run *run, uint32_t transfer)
     const struct rp_collective *c =
         &rp_sim_part_of(run, transfer)->collectives.list.at[node_at(run, transfer)->collective];
     const struct rp_sim_note *note = rp_sim_note_of(run, transfer);
-    uint32_t next;
 
     if (c->kind == RP_COLL_SEND_RECV)
         return true;
     if ((c->kind != RP_COLL_ALL_REDUCE && c->kind != RP_COLL_ALL_TO_ALL) ||
         note->phase == RP_PHASE_BACKWARD || note->phase == RP_PHASE_OPTIMIZER)
         return false;
-    next = kernel_after(run, transfer);
+    uint32_t next = kernel_after(run, transfer);
     return next != RP_NONE && rp_sim_note_of(run, next)->step == note->step &&
            rp_sim_note_of(run, next)->phase != RP_PHASE_OPTIMIZER;
 }
@@ -351,11 +346,8 @@ static enum rp_code let_go(struct rp_sim_run *run, uint32_t transfer, const stru
 static enum rp_whatif_verdict judge_inputs(const struct rp_sim_run *run, struct rp_err *why)
 {
     int64_t all_ns, input_ns;
-    struct rp_map kinds;
-    enum rp_code code;
-
-    rp_map_init(&kinds);
-    code = find_kinds(run, &kinds, why);
+    struct rp_map kinds = {0};
+    enum rp_code code = find_kinds(run, &kinds, why);
     sum_transfers(run, &kinds, &all_ns, &input_ns);
     rp_map_release(&kinds);
     if (code != RP_OK || !input_ns)
@@ -390,9 +382,8 @@ static enum rp_code overlap_apply(struct rp_sim_run *run, const struct rp_whatif
 {
     struct ends ends = {.nsteps = run->parts[0]->nsteps};
     int64_t all_ns = 0, input_ns = 0;
-    struct rp_map kinds;
+    struct rp_map kinds = {0};
     enum rp_code code = RP_OK;
-    uint32_t i;
 
     (void)args;
     RP_TRY(rp_whatif_check(&rp_whatif_overlap, run, args, err));
@@ -402,7 +393,6 @@ static enum rp_code overlap_apply(struct rp_sim_run *run, const struct rp_whatif
         code = rp_err_nomem(err, "simulating");
     else
         find_ends(run, &ends);
-    rp_map_init(&kinds);
     if (code == RP_OK && rp_sim_has_device(run))
         code = find_kinds(run, &kinds, err);
     for (size_t k = 0; k < kinds.cap; k++)
@@ -411,7 +401,7 @@ static enum rp_code overlap_apply(struct rp_sim_run *run, const struct rp_whatif
             run->latency_doubt = "what comes after a collective may need its result";
         }
     sum_transfers(run, &kinds, &all_ns, &input_ns);
-    for (i = 0; i < rp_sim_nnodes(run) && code == RP_OK; i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(run) && code == RP_OK; i++)
         if (is_transfer(run, i) && !run->gone.at[i] && !stays(run, &kinds, input_ns < all_ns, i))
             code = let_go(run, i, &ends, err);
     rp_map_release(&kinds);

@@ -37,9 +37,7 @@ static bool names_gradient(const struct rp_task_link *edge)
 
 static bool knows_gradients(const struct rp_sim_run *run)
 {
-    uint32_t i;
-
-    for (i = 0; i < run->tasks.edges.n; i++)
+    for (uint32_t i = 0; i < run->tasks.edges.n; i++)
         if (is_update(run, run->tasks.edges.at[i].to) && names_gradient(&run->tasks.edges.at[i]))
             return true;
     return false;
@@ -61,14 +59,13 @@ static enum rp_code parallel_update_apply(struct rp_sim_run *run, const struct r
                                           struct rp_err *err)
 {
     const struct rp_task_graph *g = &run->tasks;
-    uint32_t i;
 
     RP_TRY(rp_whatif_check(&rp_whatif_parallel_update, run, args, err));
-    for (i = 0; i < g->edges.n; i++)
+    for (uint32_t i = 0; i < g->edges.n; i++)
         if (is_update(run, g->edges.at[i].to) &&
             RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_STREAM)
             RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
-    for (i = 0; i < g->tasks.n; i++)
+    for (uint32_t i = 0; i < g->tasks.n; i++)
         if (is_update(run, i))
             RP_TRY(free_update(run, i, err));
     return RP_OK;

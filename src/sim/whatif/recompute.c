@@ -47,9 +47,7 @@ static struct place *place_of(const struct places *p, uint32_t i)
 
 static void find_backward(const struct places *p)
 {
-    uint32_t i;
-
-    for (i = 0; i < rp_sim_nnodes(p->run); i++) {
+    for (uint32_t i = 0; i < rp_sim_nnodes(p->run); i++) {
         struct place *x = place_of(p, i);
 
         if (x && rp_sim_note_of(p->run, i)->phase == RP_PHASE_BACKWARD &&
@@ -78,10 +76,8 @@ static bool runs_again(const struct places *p, const struct place *x, const char
 static enum rp_code find_recomputed(const struct places *p, const char *pattern,
                                     rp_sim_task_vec *matched, size_t *n, struct rp_err *err)
 {
-    uint32_t i;
-
     find_backward(p);
-    for (i = 0; i < rp_sim_nnodes(p->run); i++) {
+    for (uint32_t i = 0; i < rp_sim_nnodes(p->run); i++) {
         struct place *x = place_of(p, i);
 
         if (!x || !runs_again(p, x, pattern, i))

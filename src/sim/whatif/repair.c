@@ -117,12 +117,11 @@ static enum rp_code add_time(struct repair *r, uint32_t at, uint32_t node, int c
                              struct rp_err *err)
 {
     struct compared time = {.at = at, .rank = rp_sim_node(r->run, node)->rank};
-    struct rp_peer_cell *cell;
 
     if (cls < 0)
         return RP_OK;
     RP_TRY(find_cell(r, node, cls, &time.cell, err));
-    cell = &r->ranks[time.rank].cell_list.at[time.cell];
+    struct rp_peer_cell *cell = &r->ranks[time.rank].cell_list.at[time.cell];
     cell->n++;
     cell->dur_ns += (double)ns;
     cell->squares += (double)ns * (double)ns;
@@ -243,7 +242,6 @@ static enum rp_code each_time(struct repair *r, bool weigh, struct rp_err *err)
         bool edge = t->at >= n;
         int64_t ns = edge ? o->lag_ns.at[t->at - n] : o->dur_ns.at[t->at];
         uint32_t cell = r->ranks[t->rank].moved[t->cell];
-        double cut;
 
         if (r->run->lean == RP_LEAN_MORE_LATENCY && r->by_chance[t->rank])
             continue;
@@ -251,7 +249,7 @@ static enum rp_code each_time(struct repair *r, bool weigh, struct rp_err *err)
             rp_peers_weigh(rank, cell, (double)ns, 1);
             continue;
         }
-        cut = rp_peers_cut(rank, cell, (double)ns, 1);
+        double cut = rp_peers_cut(rank, cell, (double)ns, 1);
         if (cut > 0 && edge)
             RP_TRY(rp_overlay_set_lag(o, t->at - n, ns - (int64_t)cut, err));
         else if (cut > 0)
@@ -360,7 +358,6 @@ enum rp_code rp_whatif_repair(struct rp_sim_run *run, struct rp_err *err)
 {
     struct repair r = {
         .run = run, .nranks = run->nranks * run->parts[0]->nranks, .nsteps = run->parts[0]->nsteps};
-    enum rp_code code;
 
     rp_arena_init(&r.arena);
     r.ranks = calloc(r.nranks + 1, sizeof *r.ranks);
@@ -369,7 +366,7 @@ enum rp_code rp_whatif_repair(struct rp_sim_run *run, struct rp_err *err)
         rp_map_init(&r.ranks[k].keys);
         rp_map_init(&r.ranks[k].cells);
     }
-    code = r.ranks && r.hashes ? repair_all(&r, err) : rp_err_nomem(err, "simulating");
+    enum rp_code code = r.ranks && r.hashes ? repair_all(&r, err) : rp_err_nomem(err, "simulating");
     for (size_t k = 0; r.ranks && k < r.nranks; k++) {
         rp_map_release(&r.ranks[k].keys);
         rp_map_release(&r.ranks[k].cells);

@@ -7,7 +7,6 @@
 #include "sim/whatif/nodes.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SELDOM_SHARE 0.5
@@ -38,10 +37,9 @@ static bool comes_again(const struct rp_sim_piece *p, const struct tally *t)
 static enum rp_code count_variants(const struct rp_sim_part *part, struct tally *t,
                                    struct rp_err *err)
 {
-    struct rp_map known;
+    struct rp_map known = {0};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&known);
     for (size_t i = 0, end; i < part->pieces.n && code == RP_OK; i = end) {
         uint64_t token = 1;
         uint32_t number = 0;
@@ -108,12 +106,12 @@ static enum rp_code find_waiting(const struct rp_sim_run *run, struct rp_arena *
     RP_TRY(rp_err_need(count, err, "simulating"));
     for (size_t k = 0; k < run->tasks.edges.n; k++) {
         uint32_t i = run->tasks.edges.at[k].to;
-        uint32_t name;
 
         if (RP_SIM_EDGE_KIND(run->tasks.edges.at[k].flags) != RP_SG_SYNC || i >= run->nnodes ||
             !rp_sim_in_steps(run, i) || rp_sim_node(run, i)->kind != RP_SG_RUNTIME)
             continue;
-        name = rp_sim_note_of(run, i)->op ? rp_sim_note_of(run, i)->op : rp_sim_node(run, i)->name;
+        uint32_t name =
+            rp_sim_note_of(run, i)->op ? rp_sim_note_of(run, i)->op : rp_sim_node(run, i)->name;
         if (++count[name] > most) {
             most = count[name];
             r->waiting = waiter(run, i);
@@ -161,8 +159,6 @@ const char *rp_sim_waits_text(const struct rp_sim_repeats *r, struct rp_arena *a
 
 const char *rp_sim_repeats_text(const struct rp_sim_repeats *r, struct rp_arena *arena)
 {
-    const char *again;
-
     switch (r->how) {
     case RP_REPEATS_UNKNOWN:
         return NULL;
@@ -178,12 +174,13 @@ const char *rp_sim_repeats_text(const struct rp_sim_repeats *r, struct rp_arena 
     default:
         break;
     }
-    again = r->variants == 1
-                ? rp_arena_textf(arena,
-                                 "the %u judged steps launch the same %u kernels in the same order",
-                                 r->steps, r->launches)
-                : rp_arena_textf(arena, "the %u judged steps launch one of %u sequences of kernels",
-                                 r->steps, r->variants);
+    const char *again =
+        r->variants == 1
+            ? rp_arena_textf(arena,
+                             "the %u judged steps launch the same %u kernels in the same order",
+                             r->steps, r->launches)
+            : rp_arena_textf(arena, "the %u judged steps launch one of %u sequences of kernels",
+                             r->steps, r->variants);
     if (r->how == RP_REPEATS_WHOLE)
         return rp_arena_textf(arena, "%s, and the host waits for the device %s", again,
                               r->waits ? "once in a step" : "in none of them");

@@ -122,12 +122,11 @@ static bool scale_matches_new(const struct subject *s, const struct rp_task_row 
 static enum rp_code scale_lags(struct rp_sim_run *run, double factor, struct rp_err *err)
 {
     struct rp_overlay *o = &run->overlay;
-    uint32_t i;
 
     run->edges_factor *= factor;
-    for (i = 0; i < o->edges.n; i++)
+    for (uint32_t i = 0; i < o->edges.n; i++)
         o->edges.at[i].edge.lag_ns = rp_sim_scaled(o->edges.at[i].edge.lag_ns, factor);
-    for (i = 0; i < run->tasks.edges.n; i++)
+    for (uint32_t i = 0; i < run->tasks.edges.n; i++)
         RP_TRY(rp_overlay_set_lag(&run->overlay, i,
                                   rp_sim_scaled(run->overlay.lag_ns.at[i], factor), err));
     return RP_OK;
@@ -137,9 +136,8 @@ static enum rp_code scale_tasks(struct rp_sim_run *run, const struct subject *s,
                                 rp_sim_task_vec *matched, size_t *n, struct rp_err *err)
 {
     bool on_host = !rp_sim_has_device(run);
-    uint32_t i;
 
-    for (i = 0; i < rp_overlay_ntasks(&run->overlay); i++) {
+    for (uint32_t i = 0; i < rp_overlay_ntasks(&run->overlay); i++) {
         bool fits = i < run->tasks.tasks.n
                         ? scale_matches(run, s, on_host, i)
                         : scale_matches_new(s, rp_overlay_task(&run->overlay, i));
@@ -158,13 +156,12 @@ static enum rp_code scale_apply(struct rp_sim_run *run, const struct rp_whatif_a
 {
     struct subject s = {0};
     rp_sim_task_vec matched = {0};
-    enum rp_code code;
     double factor;
     size_t n = 0;
 
     RP_TRY(read_subject(args, &s, err));
     RP_TRY(rp_whatif_factor(args, &factor, err));
-    code = scale_tasks(run, &s, factor, &matched, &n, err);
+    enum rp_code code = scale_tasks(run, &s, factor, &matched, &n, err);
     if (code == RP_OK && !n && s.cls >= CATEGORY && !s.on_host) { /* nothing on the device */
         s.on_host = true;
         code = scale_tasks(run, &s, factor, &matched, &n, err);

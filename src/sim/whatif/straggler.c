@@ -100,11 +100,9 @@ static void add_work(struct work *w, size_t cell, int64_t ns)
 
 static void sum_work(struct work *w, const struct rp_sim_run *run)
 {
-    uint32_t i;
-
-    for (i = 0; i < rp_sim_nnodes(run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
         add_work(w, cell_of(w, run, i), run->overlay.dur_ns.at[i]);
-    for (i = 0; w->gaps && i < run->tasks.edges.n; i++)
+    for (uint32_t i = 0; w->gaps && i < run->tasks.edges.n; i++)
         add_work(w, gap_cell(w, run, i), run->overlay.lag_ns.at[i]);
 }
 
@@ -114,9 +112,7 @@ RP_ORDER(by_place, struct arrival, RP_UP(at), RP_UP(ns))
 
 static enum rp_code list_arrivals(struct work *w, const struct rp_sim_run *run, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < rp_sim_nnodes(run); i++) {
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
         const struct rp_sg_node *node = rp_sim_node(run, i);
 
         if (node->kind == RP_SG_ARRIVE && node->rank < w->nranks &&
@@ -208,9 +204,7 @@ struct level {
 /* Whether a rank recorded a step without detail, so that its waits there look like work. */
 static bool is_bare(const struct rp_sim_run *run, size_t step)
 {
-    size_t r;
-
-    for (r = 0; r < run->nranks; r++)
+    for (size_t r = 0; r < run->nranks; r++)
         if (rp_sim_step_is_bare(run->parts[r], step))
             return true;
     return false;
@@ -219,9 +213,8 @@ static bool is_bare(const struct rp_sim_run *run, size_t step)
 static int64_t whole_of(const struct work *w, size_t place)
 {
     int64_t sum = 0;
-    size_t k;
 
-    for (k = 0; k < w->nstretches; k++)
+    for (size_t k = 0; k < w->nstretches; k++)
         sum = rp_ns_sum(sum, w->ns[place * w->nstretches + k]);
     return sum;
 }
@@ -230,12 +223,11 @@ static int64_t whole_of(const struct work *w, size_t place)
 static size_t find_fastest(const struct rp_sim_run *run, const struct level *l)
 {
     int64_t sum[2] = {0, 0};
-    size_t r, step;
 
     if (l->work->nranks != 2 || l->only != RP_NONE)
         return SIZE_MAX;
-    for (r = 0; r < 2; r++)
-        for (step = 0; step < l->work->nsteps; step++)
+    for (size_t r = 0; r < 2; r++)
+        for (size_t step = 0; step < l->work->nsteps; step++)
             if (!is_bare(run, step))
                 sum[r] = rp_ns_sum(sum[r], whole_of(l->work, r * l->work->nsteps + step));
     return sum[1] < sum[0];
@@ -263,9 +255,8 @@ static double taken_part(const struct level *l, size_t place)
 {
     const struct work *w = l->work;
     double stretches = 0, step = (double)whole_of(w, place) - l->median[w->nstretches];
-    size_t k;
 
-    for (k = 0; k < w->nstretches; k++) {
+    for (size_t k = 0; k < w->nstretches; k++) {
         double more = (double)w->ns[place * w->nstretches + k] - l->median[k];
 
         stretches += more > 0 ? more : 0;
@@ -278,9 +269,8 @@ static void find_factors(const struct level *l, size_t place)
     const struct work *w = l->work;
     double part = w->on_host ? taken_part(l, place) : 1, whole = (double)whole_of(w, place);
     double to_median = whole > 0 ? l->median[w->nstretches] / whole : 1;
-    size_t k;
 
-    for (k = 0; k < w->nstretches; k++) {
+    for (size_t k = 0; k < w->nstretches; k++) {
         double is = (double)w->ns[place * w->nstretches + k], to = l->median[k];
         double *factor = &w->factor[place * w->nstretches + k];
 
@@ -293,15 +283,13 @@ static void find_factors(const struct level *l, size_t place)
 
 static enum rp_code apply_factors(struct rp_sim_run *run, const struct work *w, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < rp_sim_nnodes(run); i++) {
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
         size_t cell = cell_of(w, run, i);
 
         if (cell != SIZE_MAX && w->factor[cell] != 1)
             RP_TRY(rp_sim_scale_node(run, i, w->factor[cell], err));
     }
-    for (i = 0; w->gaps && i < run->tasks.edges.n; i++) {
+    for (uint32_t i = 0; w->gaps && i < run->tasks.edges.n; i++) {
         size_t cell = gap_cell(w, run, i);
 
         if (cell != SIZE_MAX && w->factor[cell] != 1)
@@ -314,16 +302,15 @@ static enum rp_code apply_factors(struct rp_sim_run *run, const struct work *w, 
 static enum rp_code level_ranks(struct rp_sim_run *run, struct level *l, struct rp_err *err)
 {
     struct work *w = l->work;
-    size_t i, r;
 
-    for (i = 0; i < w->nranks * w->nsteps * w->nstretches; i++)
+    for (size_t i = 0; i < w->nranks * w->nsteps * w->nstretches; i++)
         w->factor[i] = 1;
     l->fastest = find_fastest(run, l);
-    for (i = 0; i < w->nsteps; i++) {
+    for (size_t i = 0; i < w->nsteps; i++) {
         if (is_bare(run, i))
             continue;
         find_medians(l, i);
-        for (r = 0; r < w->nranks; r++)
+        for (size_t r = 0; r < w->nranks; r++)
             if (l->only == RP_NONE || r == l->only)
                 find_factors(l, r * w->nsteps + i);
     }
@@ -379,17 +366,16 @@ static void expect_slowest(const struct work *w, size_t step, double n, int64_t 
                            double *then)
 {
     double sum = 0, squares = 0, mean;
-    size_t r;
 
     *slowest = 0;
-    for (r = 0; r < w->nranks; r++) {
+    for (size_t r = 0; r < w->nranks; r++) {
         int64_t x = w->ns[r * w->nsteps + step];
 
         sum += (double)x;
         *slowest = x > *slowest ? x : *slowest;
     }
     mean = sum / (double)w->nranks;
-    for (r = 0; r < w->nranks; r++) {
+    for (size_t r = 0; r < w->nranks; r++) {
         double d = (double)w->ns[r * w->nsteps + step] - mean;
 
         squares += d * d;
@@ -405,10 +391,9 @@ static enum rp_code widen_step(struct rp_sim_run *run, const struct work *w, siz
 {
     int64_t slowest;
     double then;
-    uint32_t i;
 
     expect_slowest(w, step, n, &slowest, &then);
-    for (i = 0; i < rp_sim_nnodes(run); i++) {
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
         size_t cell = rp_sim_note_of(run, i)->step == step ? cell_of(w, run, i) : SIZE_MAX;
         int64_t sum = cell == SIZE_MAX ? 0 : w->ns[cell];
 
@@ -420,14 +405,12 @@ static enum rp_code widen_step(struct rp_sim_run *run, const struct work *w, siz
 
 enum rp_code rp_sim_expect_slowest(struct rp_sim_run *run, double n, struct rp_err *err)
 {
-    struct work w;
-    enum rp_code code = work_init(&w, run, !rp_sim_has_device(run), true, err);
-    size_t step;
+    RP_SCOPED(work_release) struct work w = {0};
 
-    for (step = 0; w.nranks > 1 && step < w.nsteps && code == RP_OK; step++)
-        code = widen_step(run, &w, step, n, err);
-    work_release(&w);
-    return code;
+    RP_TRY(work_init(&w, run, !rp_sim_has_device(run), true, err));
+    for (size_t step = 0; w.nranks > 1 && step < w.nsteps; step++)
+        RP_TRY(widen_step(run, &w, step, n, err));
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ asking */
@@ -436,13 +419,12 @@ static enum rp_code read_which(const struct rp_whatif_args *args, size_t nranks,
                                struct rp_err *err)
 {
     const char *digits = args->value && !strncmp(args->value, "remove:", 7) ? args->value + 7 : "";
-    unsigned long rank;
     char *end;
 
     *only = RP_NONE;
     if (args->value && !strcmp(args->value, "median"))
         return RP_OK;
-    rank = strtoul(digits, &end, 10);
+    unsigned long rank = strtoul(digits, &end, 10);
     if (end == digits || *end || *digits == '-')
         return rp_err_set(err, RP_USAGE,
                           "'%s': expected straggler=median or straggler=remove:<rank>", args->text);
@@ -478,13 +460,11 @@ static double share_of_slowest(const struct rp_sim_run *run, const struct work *
 static enum rp_code find_share(const struct rp_sim_run *run, bool on_host, double *share,
                                struct rp_err *err)
 {
-    struct work w;
-    enum rp_code code = work_init(&w, run, on_host, false, err);
+    RP_SCOPED(work_release) struct work w = {0};
 
-    if (code == RP_OK)
-        *share = share_of_slowest(run, &w);
-    work_release(&w);
-    return code;
+    RP_TRY(work_init(&w, run, on_host, false, err));
+    *share = share_of_slowest(run, &w);
+    return RP_OK;
 }
 
 /* It is only proposed if it is always the same rank: if another one is slowest in each step, that

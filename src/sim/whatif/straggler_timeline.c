@@ -32,7 +32,6 @@ static enum rp_code read_kept(const struct rp_sim_run *run, const struct rp_what
 {
     const struct rp_sim_part *part = run->parts[0];
     const char *value = args->value ? args->value : "", *colon = strchr(value, ':');
-    unsigned long limit;
     char *end;
 
     *out = (struct kept){NOTHING, 0, NULL};
@@ -49,7 +48,7 @@ static enum rp_code read_kept(const struct rp_sim_run *run, const struct rp_what
         return straggler_usage(args, err);
     if (out->what == TYPE)
         return RP_OK;
-    limit = out->what == STAGE ? part->stages : part->nranks / part->stages;
+    unsigned long limit = out->what == STAGE ? part->stages : part->nranks / part->stages;
     out->number = strtoul(colon + 1, &end, 10);
     if (*end || colon[1] == '-')
         return straggler_usage(args, err);
@@ -131,13 +130,10 @@ static enum rp_code level_types(struct rp_sim_run *run, const struct kept *k, in
 enum rp_code rp_whatif_straggler_timeline(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                           struct rp_err *err)
 {
-    int64_t *scratch;
+    RP_FREED int64_t *scratch = NULL;
     struct kept kept;
-    enum rp_code code;
 
     RP_TRY(read_kept(run, args, &kept, err));
     scratch = malloc((rp_sim_nnodes(run) + 1) * sizeof *scratch);
-    code = scratch ? level_types(run, &kept, scratch, args, err) : rp_err_nomem(err, "simulating");
-    free(scratch);
-    return code;
+    return scratch ? level_types(run, &kept, scratch, args, err) : rp_err_nomem(err, "simulating");
 }

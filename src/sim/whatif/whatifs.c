@@ -80,9 +80,7 @@ enum rp_code rp_whatif_check(const struct rp_whatif *row, const struct rp_sim_ru
 static enum rp_code apply_calls(struct rp_sim_run *run, const struct rp_whatif_list *list,
                                 bool makes_tasks, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < list->n; i++)
+    for (size_t i = 0; i < list->n; i++)
         if (list->calls[i].row->makes_tasks == makes_tasks)
             RP_TRY(list->calls[i].row->apply(run, &list->calls[i].args, err));
     return RP_OK;
@@ -90,23 +88,17 @@ static enum rp_code apply_calls(struct rp_sim_run *run, const struct rp_whatif_l
 
 enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     struct rp_whatif_list list;
-    enum rp_code code = rp_whatif_parse(text, &scratch, &list, err);
 
-    if (code == RP_OK)
-        code = apply_calls(run, &list, true, err);
-    if (code == RP_OK)
-        code = apply_calls(run, &list, false, err);
-    rp_arena_release(&scratch);
-    return code;
+    RP_TRY(rp_whatif_parse(text, &scratch, &list, err));
+    RP_TRY(apply_calls(run, &list, true, err));
+    return apply_calls(run, &list, false, err);
 }
 
 bool rp_whatif_list_has(const struct rp_whatif_list *list, const struct rp_whatif *row)
 {
-    size_t i;
-
-    for (i = 0; i < list->n; i++)
+    for (size_t i = 0; i < list->n; i++)
         if (list->calls[i].row == row)
             return true;
     return false;

@@ -75,14 +75,13 @@ static enum rp_code labelled(struct appending *a, rp_str s, rp_str *out)
 {
     char text[600];
     const char *name = rp_trace_str(a->t, s);
-    int n;
 
     if (!a->how->label)
         return text_of(a, RP_TEXT_ID, RP_NONE, s, out);
     if (a->how->only)
         return unlabelled(a, s, out);
-    n = *name ? snprintf(text, sizeof text, "%.500s (%s)", name, a->how->label)
-              : snprintf(text, sizeof text, "%s", a->how->label);
+    int n = *name ? snprintf(text, sizeof text, "%.500s (%s)", name, a->how->label)
+                  : snprintf(text, sizeof text, "%s", a->how->label);
 
     return rp_builder_intern(a->b, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, out,
                              a->err);
@@ -177,7 +176,6 @@ static enum rp_code add_process(struct appending *a, uint32_t process, uint32_t 
 {
     const struct rp_merged_rank *only = a->how->only;
     const struct rp_process *p = &a->t->processes[process];
-    const struct rp_merged_process *had;
     rp_str text = 0;
 
     if (a->how->same_processes) {
@@ -194,7 +192,7 @@ static enum rp_code add_process(struct appending *a, uint32_t process, uint32_t 
     if (p->text || p->native_id < only->first_pid ||
         p->native_id - only->first_pid >= (int64_t)only->nprocesses)
         return RP_OK;
-    had = &only->processes[p->native_id - only->first_pid];
+    const struct rp_merged_process *had = &only->processes[p->native_id - only->first_pid];
     if (had->text)
         RP_TRY(rp_builder_intern(a->b, had->text, strlen(had->text), &text, a->err));
     return rp_builder_process(a->b, had->text && !text ? RP_ID_EMPTY : had->id, text, out, a->err);
@@ -419,8 +417,7 @@ static enum rp_code add_samples(struct appending *a)
 {
     const struct rp_call_samples *s = &a->t->samples;
     struct rp_call_samples *to = &rp_builder_borrow_trace(a->b)->samples;
-    uint32_t *frame, i;
-    enum rp_code code;
+    RP_FREED uint32_t *frame = NULL;
 
     if (!s->n)
         return RP_OK;
@@ -433,11 +430,10 @@ static enum rp_code add_samples(struct appending *a)
     RP_TRY(text_of(a, RP_TEXT_CATEGORY, RP_NONE, s->unit_name, &to->unit_name));
     frame = malloc(((size_t)s->nframes + s->nstacks + 1) * sizeof *frame);
     RP_TRY(rp_err_need(frame, a->err, "joining traces"));
-    code = add_stacks(a, frame, frame + s->nframes);
-    for (i = 0; code == RP_OK && i < s->n; i++)
-        code = add_sample(a, frame + s->nframes, i);
-    free(frame);
-    return code;
+    RP_TRY(add_stacks(a, frame, frame + s->nframes));
+    for (uint32_t i = 0; i < s->n; i++)
+        RP_TRY(add_sample(a, frame + s->nframes, i));
+    return RP_OK;
 }
 
 /* Processes without a name are named after their trace. */

@@ -75,16 +75,15 @@ enum rp_code rp_builder_shape(struct rp_builder *b, const struct rp_arg *args, u
 {
     struct rp_build_args *a = &b->args;
     uint64_t key = nargs;
-    uint32_t i, found;
 
     *out = nargs ? RP_SHAPE_SPILLED : 0;
     if (nargs == 0 || nargs > RP_SHAPE_KEYS)
         return RP_OK;
-    for (i = 0; i < nargs; i++)
+    for (uint32_t i = 0; i < nargs; i++)
         key = rp_hash_mix(key ^ ((uint64_t)args[i].key << 8 | args[i].type),
                           UINT64_C(0x9e3779b97f4a7c15));
     for (;; key = rp_hash_u64(key)) {
-        found = rp_map_get(&a->shape_of, key);
+        uint32_t found = rp_map_get(&a->shape_of, key);
         if (found == RP_MAP_NONE)
             break;
         if (shape_is(a, &a->shapes.at[found], args, nargs)) {
@@ -133,13 +132,12 @@ static enum rp_code narrow(struct rp_build_args *a, const int64_t *v, uint32_t n
                            struct rp_arg_block *out, struct rp_err *err)
 {
     int64_t low = v[0], high = v[0];
-    unsigned width;
 
     for (uint32_t i = 1; i < n; i++) {
         low = v[i] < low ? v[i] : low;
         high = v[i] > high ? v[i] : high;
     }
-    width = width_for((uint64_t)high - (uint64_t)low);
+    unsigned width = width_for((uint64_t)high - (uint64_t)low);
     out->base = low;
     out->place = (uint64_t)a->data.n << 8 | width;
     if (!width)
@@ -217,19 +215,15 @@ static enum rp_code add_spilled(struct rp_build_args *a, const struct rp_arg *va
 enum rp_code rp_build_args_row(struct rp_build_args *a, uint16_t id, const struct rp_arg *values,
                                uint32_t n, uint32_t *row, struct rp_err *err)
 {
-    struct rp_build_shape *shape;
-    size_t step;
-    int64_t *to;
-
     if (id == RP_SHAPE_SPILLED)
         return add_spilled(a, values, n, row, err);
     if (id >= a->shapes.n || a->shapes.at[id].nkeys != n)
         return rp_err_set(err, RP_BUG, "arguments that do not fit their shape");
-    shape = &a->shapes.at[id];
+    struct rp_build_shape *shape = &a->shapes.at[id];
     if (shape->nopen == shape->room)
         RP_TRY(make_room(a, shape, err));
-    step = stride(shape->room);
-    to = shape->open + shape->nopen;
+    size_t step = stride(shape->room);
+    int64_t *to = shape->open + shape->nopen;
     for (uint32_t k = 0; k < n; k++, to += step)
         *to = bits_of(&values[k]);
     shape->nopen++;
@@ -286,13 +280,12 @@ enum rp_code rp_build_args_seal(struct rp_builder *b, struct rp_err *err)
     RP_VEC(struct rp_shape) shape = {0};
     RP_VEC(uint32_t) key_block = {0};
     RP_VEC(struct rp_arg_block) block = {0};
-    enum rp_code code;
     size_t nblocks, i;
 
     RP_TRY(close_all(a, &nblocks, err));
     RP_TRY(rp_vec_reserve(&a->data, 8, err));
     memset(a->data.at + a->data.n, 0, 8);
-    code = rp_vec_reserve(&shape, a->shapes.n, err);
+    enum rp_code code = rp_vec_reserve(&shape, a->shapes.n, err);
     if (code == RP_OK)
         code = rp_vec_reserve(&key_block, a->key_name.n, err);
     if (code == RP_OK)

@@ -21,14 +21,13 @@ enum rp_code rp_builder_new(const struct rp_limits *limits, struct rp_builder **
                             struct rp_err *err)
 {
     struct rp_builder *b = calloc(1, sizeof *b);
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_err_need(b, err, "making a builder"));
     b->limits = limits ? *limits : RP_LIMITS_DEFAULT;
     if (b->limits.events > RP_LIMITS_DEFAULT.events)
         b->limits.events = RP_LIMITS_DEFAULT.events;
-    code = rp_strtab_init(&b->str, err);
+    enum rp_code code = rp_strtab_init(&b->str, err);
     if (code == RP_OK)
         code = rp_trace_new(&b->trace, err);
     if (code == RP_OK)
@@ -106,19 +105,16 @@ static enum rp_code intern_zeros(struct rp_builder *b, const char *s, size_t len
                                  struct rp_err *err)
 {
     static const char sign[] = "\xe2\x90\x80"; /* U+2400, symbol for null */
-    RP_VEC(char) text = {0};
-    enum rp_code code = rp_vec_reserve(&text, 3 * len, err);
+    RP_VEC_LOCAL(char, text);
 
-    for (size_t i = 0; i < len && code == RP_OK; i++) {
+    RP_TRY(rp_vec_reserve(&text, 3 * len, err));
+    for (size_t i = 0; i < len; i++) {
         size_t n = s[i] ? 1 : 3;
 
         memcpy(text.at + text.n, s[i] ? s + i : sign, n);
         text.n += n;
     }
-    if (code == RP_OK)
-        code = rp_strtab_intern(&b->str, text.at, text.n, out, err);
-    rp_vec_release(&text);
-    return code;
+    return rp_strtab_intern(&b->str, text.at, text.n, out, err);
 }
 
 enum rp_code rp_builder_intern(struct rp_builder *b, const char *s, size_t len, rp_str *out,
@@ -386,10 +382,9 @@ enum rp_code rp_builder_warn(struct rp_builder *b, struct rp_err *err, const cha
     char text[512];
     va_list args;
     rp_str id;
-    int n;
 
     va_start(args, fmt);
-    n = vsnprintf(text, sizeof text, fmt, args);
+    int n = vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     if (n < 0)
         return rp_err_set(err, RP_BUG, "a warning that cannot be printed");

@@ -8,10 +8,9 @@
 static enum rp_code by_map(const int64_t *id, size_t n, uint32_t *dense, uint32_t *ndistinct,
                            struct rp_err *err)
 {
-    struct rp_map map;
+    struct rp_map map = {0};
     enum rp_code code = RP_OK;
 
-    rp_map_init(&map);
     for (size_t i = 0; code == RP_OK && i < n; i++)
         code = rp_map_intern(&map, (uint64_t)id[i], (uint32_t)map.n, &dense[i], err);
     *ndistinct = (uint32_t)map.n;
@@ -42,7 +41,6 @@ enum rp_code rp_dense_ids(const int64_t *id, size_t n, uint32_t *dense, uint32_t
                           struct rp_err *err)
 {
     int64_t low = INT64_MAX, high = INT64_MIN;
-    uint64_t range;
 
     *ndistinct = 0;
     if (n == 0)
@@ -51,7 +49,7 @@ enum rp_code rp_dense_ids(const int64_t *id, size_t n, uint32_t *dense, uint32_t
         low = id[i] < low ? id[i] : low;
         high = id[i] > high ? id[i] : high;
     }
-    range = (uint64_t)high - (uint64_t)low;
+    uint64_t range = (uint64_t)high - (uint64_t)low;
     if (range < 4 * (uint64_t)n + 1024)
         return by_table(id, n, low, (size_t)range + 1, dense, ndistinct, err);
     return by_map(id, n, dense, ndistinct, err);

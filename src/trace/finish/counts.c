@@ -278,11 +278,10 @@ static void count_lonely(struct rp_health *h, const uint64_t *key, size_t n)
 static enum rp_code count_arrows(struct rp_builder *b, struct rp_err *err)
 {
     struct arrows w = {0};
-    enum rp_code code;
 
     if (b->flows.n == 0)
         return RP_OK;
-    code = make_arrow_keys(b, &w, err);
+    enum rp_code code = make_arrow_keys(b, &w, err);
     if (code == RP_OK)
         count_lonely(&b->trace->health, rp_radix_sort(w.key.at, w.tmp.at, w.key.n, 0), w.key.n);
     rp_vec_release(&w.id);

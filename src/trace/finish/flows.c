@@ -69,10 +69,9 @@ static enum rp_code enter_span(struct flow_ctx *w, rp_event e, struct rp_err *er
 static rp_event bind_arrow(struct flow_ctx *w, uint32_t flow)
 {
     int64_t ts = w->b->flows.ts_ns.at[flow];
-    rp_event best;
 
     if (ts == w->ts_ns && w->any != RP_NONE) {
-        best = rp_build_flow_is_launch(w->b, w->launch_name, flow) ? w->launch : w->op;
+        rp_event best = rp_build_flow_is_launch(w->b, w->launch_name, flow) ? w->launch : w->op;
         return best != RP_NONE ? best : w->any;
     }
     if (w->b->origins.at[w->b->flows.origin.at[flow]].phase == 'f' &&
@@ -123,12 +122,11 @@ static enum rp_code bind_all(struct flow_ctx *w, struct rp_err *err)
 enum rp_code rp_pass_flows(struct rp_builder *b, struct rp_err *err)
 {
     struct flow_ctx w = {.b = b};
-    enum rp_code code;
 
     if (b->flows.n == 0)
         return RP_OK;
     rp_build_launch_flow_names(b, w.launch_name);
-    code = bind_all(&w, err);
+    enum rp_code code = bind_all(&w, err);
     rp_vec_release(&w.nest.open);
     rp_vec_release(&w.perm);
     rp_vec_release(&w.begin);

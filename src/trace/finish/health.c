@@ -80,8 +80,6 @@ static struct group group_of_track(const struct rp_builder *b, const struct rp_t
 /* A value of the argument "stream" as an id: null becomes "None", true "True". */
 static struct rp_plain_id id_of_arg(const struct rp_builder *b, const struct rp_arg *arg)
 {
-    const char *text;
-
     if (arg->type == RP_ARG_I64)
         return rp_plain_number(arg->v.i);
     if (arg->type == RP_ARG_F64) { /* streams have no fraction, so equal bits mean equal ids */
@@ -90,7 +88,7 @@ static struct rp_plain_id id_of_arg(const struct rp_builder *b, const struct rp_
         memcpy(&bits, &arg->v.f, sizeof bits);
         return (struct rp_plain_id){.value = bits, .is_text = true};
     }
-    text = rp_strtab_borrow(&b->str, arg->v.s);
+    const char *text = rp_strtab_borrow(&b->str, arg->v.s);
     if (arg->type == RP_ARG_RAW && !strcmp(text, "null"))
         return rp_plain_none(&b->str);
     return rp_plain_text(&b->str, arg->v.s);

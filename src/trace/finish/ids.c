@@ -47,11 +47,10 @@ static enum rp_code make_keys(const struct rp_builder *b, bool async, struct num
     rp_row_vec category = {0};
     uint32_t n, i;
     size_t k = 0;
-    enum rp_code code;
 
     RP_TRY(rp_dense_ids(w->id.at, w->id.n, w->dense.at, &n, err));
     RP_TRY(rp_vec_reserve(&w->key, w->id.n + 1, err));
-    code = rp_build_categories(b, &category, err);
+    enum rp_code code = rp_build_categories(b, &category, err);
     for (i = 0; code == RP_OK && i < b->ev.n; i++)
         if (has_id(b, i, async)) {
             uint64_t text = (b->ev.flags.at[i] & RP_EVENT_ID_TEXT) != 0;
@@ -92,37 +91,30 @@ static enum rp_code assign_links(struct rp_builder *b, bool async, const struct 
 
 static enum rp_code number_ids(struct rp_builder *b, bool async, struct rp_err *err)
 {
-    struct numbering w = {0};
+    RP_SCOPED(release_ids) struct numbering w = {0};
     uint32_t ndistinct = 0;
-    enum rp_code code = collect_ids(b, async, &w, err);
 
+    RP_TRY(collect_ids(b, async, &w, err));
     w.keyed = w.keyed && w.id.n;
-    if (code == RP_OK && w.keyed)
-        code = make_keys(b, async, &w, err);
-    if (code == RP_OK)
-        code = rp_dense_ids(w.keyed ? w.key.at : w.id.at, w.id.n, w.dense.at, &ndistinct, err);
-    if (code == RP_OK)
-        code = assign_links(b, async, &w, ndistinct, err);
-    release_ids(&w);
-    return code;
+    if (w.keyed)
+        RP_TRY(make_keys(b, async, &w, err));
+    RP_TRY(rp_dense_ids(w.keyed ? w.key.at : w.id.at, w.id.n, w.dense.at, &ndistinct, err));
+    return assign_links(b, async, &w, ndistinct, err);
 }
 
 enum rp_code rp_build_categories(const struct rp_builder *b, rp_row_vec *out, struct rp_err *err)
 {
-    struct rp_map map;
-    enum rp_code code;
+    RP_SCOPED(rp_map_release) struct rp_map map = {0};
 
-    rp_map_init(&map);
-    code = rp_vec_reserve(out, b->origins.n + 1, err);
-    for (uint32_t i = 0; code == RP_OK && i < b->origins.n; i++) {
+    RP_TRY(rp_vec_reserve(out, b->origins.n + 1, err));
+    for (uint32_t i = 0; i < b->origins.n; i++) {
         const struct rp_origin *o = &b->origins.at[i];
 
-        code = rp_map_intern(&map, (uint64_t)o->category << 1 | (o->has_category != 0), i,
-                             &out->at[i], err);
+        RP_TRY(rp_map_intern(&map, (uint64_t)o->category << 1 | (o->has_category != 0), i,
+                             &out->at[i], err));
     }
     out->n = b->origins.n;
-    rp_map_release(&map);
-    return code;
+    return RP_OK;
 }
 
 enum rp_code rp_pass_ids(struct rp_builder *b, struct rp_err *err)

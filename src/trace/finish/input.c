@@ -11,7 +11,6 @@
 #include "base/order.h"
 #include "trace/build/state.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define CALLER   "InstantiatedCapturedFunction::"
@@ -92,11 +91,10 @@ enum rp_code rp_pass_input(struct rp_builder *b, struct rp_err *err)
 {
     struct input_ctx w = {
         .b = b, .id = rp_build_find_str(b, "id"), .executor = rp_build_find_str(b, EXECUTOR)};
-    enum rp_code code;
 
     if (w.id == RP_NONE || w.executor == RP_NONE)
         return RP_OK;
-    code = rp_vec_zeros(&w.callers, b->str.n, err);
+    enum rp_code code = rp_vec_zeros(&w.callers, b->str.n, err);
     if (code == RP_OK)
         code = list_steps(&w, err);
     if (code == RP_OK && w.steps.n)

@@ -176,7 +176,6 @@ static enum rp_code try_external_ids(struct link_ctx *w, struct rp_err *err)
     const struct rp_args *args = &w->b->trace->args;
     rp_str key = rp_build_find_str(w->b, "External id");
     rp_row_vec column = {0};
-    enum rp_code code;
 
     if (key == RP_NONE)
         key = rp_build_find_str(w->b, "external id"); /* in files of 2021 */
@@ -185,7 +184,7 @@ static enum rp_code try_external_ids(struct link_ctx *w, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&column, args->nshapes, err));
     for (uint32_t s = 0; s < args->nshapes; s++)
         column.at[s] = rp_args_column(args, (uint16_t)s, key);
-    code = join_by_external_id(w, column.at, key, err);
+    enum rp_code code = join_by_external_id(w, column.at, key, err);
     rp_vec_release(&column);
     return code;
 }

@@ -6,7 +6,6 @@
 #include "base/order.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 RP_ORDER(by_begin, struct rp_loop_item, RP_UP(begin_ns), RP_UP(end_ns), RP_UP(name))
 

@@ -12,14 +12,13 @@
 enum rp_code rp_pass_names(struct rp_builder *b, struct rp_err *err)
 {
     struct rp_name_matcher matcher;
-    uint8_t *class_of;
     size_t n;
     const struct rp_name_pattern *table = rp_name_patterns(&n);
 
     rp_name_matcher_init(&matcher, table, n);
     RP_TRY(rp_vec_reserve(&b->name_class, b->str.n, err));
     b->name_class.n = b->str.n;
-    class_of = b->name_class.at;
+    uint8_t *class_of = b->name_class.at;
     memset(class_of, NOT_YET, b->str.n);
     for (uint32_t i = 0; i < b->ev.n; i++) {
         rp_str s = b->ev.name.at[i];

@@ -169,15 +169,13 @@ static size_t find_begin(const struct pairing *w, uint32_t end)
 static enum rp_code pair_group(struct pairing *w, const uint32_t *rows, size_t n,
                                struct rp_err *err)
 {
-    size_t i, at;
-
     w->stack.n = 0;
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (role_of(rp_build_origin_of(w->b, rows[i])->phase, w->async) == BEGIN) {
             RP_TRY(rp_vec_push(&w->stack, rows[i], err));
             continue;
         }
-        at = find_begin(w, rows[i]);
+        size_t at = find_begin(w, rows[i]);
         if (at == SIZE_MAX) {
             leave_unbegun(w, rows[i]);
             continue;

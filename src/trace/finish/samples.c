@@ -13,11 +13,10 @@ enum rp_code rp_pass_samples(struct rp_builder *b, struct rp_err *err)
                                 .ts_ns = s->ts_ns.at};
     struct rp_sort_scratch scratch = {0};
     rp_row_vec perm = {0}, begin = {0};
-    enum rp_code code;
 
     if (!keys.n)
         return RP_OK;
-    code = rp_index_sort(&keys, &perm, &begin, &scratch, err);
+    enum rp_code code = rp_index_sort(&keys, &perm, &begin, &scratch, err);
     if (code == RP_OK)
         code = rp_vec_reserve(&scratch.a, perm.n, err);
     if (code == RP_OK) {

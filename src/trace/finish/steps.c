@@ -24,12 +24,10 @@ static enum rp_code steps_by_profiler(struct rp_builder *b, struct rp_err *err)
     size_t prefix = sizeof PROFILER_STEP - 1;
 
     for (rp_event e = 0; e < b->ev.n; e++) {
-        const char *name;
-
         if (!(rp_build_origin_of(b, e)->flags & RP_ORIGIN_MARKS_STEP) ||
             b->ev.ts_ns.at[e] == RP_NO_TS)
             continue;
-        name = rp_strtab_borrow(&b->str, b->ev.name.at[e]);
+        const char *name = rp_strtab_borrow(&b->str, b->ev.name.at[e]);
         if (!strncmp(name, PROFILER_STEP, prefix))
             RP_TRY(rp_vec_push(
                 &b->steps,
@@ -342,7 +340,6 @@ static enum rp_code flag_without_detail(struct rp_builder *b, struct rp_err *err
 {
     rp_str name = rp_build_find_str(b, "without detail");
     RP_VEC(int64_t) covered = {0};
-    bool complete;
 
     if (name == RP_NONE || !b->steps.n)
         return RP_OK;
@@ -350,7 +347,7 @@ static enum rp_code flag_without_detail(struct rp_builder *b, struct rp_err *err
     for (rp_event e = 0; e < b->ev.n; e++)
         if (b->ev.name.at[e] == name && rp_step_is_span(b, e))
             add_overlap(b, e, covered.at);
-    complete = flag_covered(b, covered.at, MISSING_ONE_IN, 0) > 0;
+    bool complete = flag_covered(b, covered.at, MISSING_ONE_IN, 0) > 0;
     flag_covered(b, covered.at, complete ? MISSING_ONE_IN : 2, RP_STEP_NO_DETAIL);
     rp_vec_release(&covered);
     return RP_OK;
@@ -358,14 +355,13 @@ static enum rp_code flag_without_detail(struct rp_builder *b, struct rp_err *err
 
 enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
 {
-    struct rp_mark_view v;
     bool cut;
 
     RP_TRY(rp_steps_by_cut(b, &cut, err));
     if (!cut)
         RP_TRY(find_steps(b, err));
     put_in_order(b);
-    v = rp_mark_view_of_builder(b);
+    struct rp_mark_view v = rp_mark_view_of_builder(b);
     rp_steps_end_work(&v, b->steps.at, b->steps.n);
     if (!cut && b->steps.n && rp_step_source_is_mark(b->steps.at[0].source))
         find_windows(b);

@@ -90,12 +90,10 @@ enum rp_code rp_backward_passes(const struct rp_builder *b, const struct rp_loop
     size_t last = 0, i, end; /* last: the end of the pass before */
 
     for (i = 0; i < work->items.n; i = end) {
-        struct rp_backward pass;
-
         end = i + 1;
         if (!is_backward(b, &item[i]))
             continue;
-        pass = pass_from(b, work, last, i, key);
+        struct rp_backward pass = pass_from(b, work, last, i, key);
         for (pass.end_ns = item[i].end_ns; end < work->items.n && is_backward(b, &item[end]); end++)
             pass.end_ns = item[end].end_ns > pass.end_ns ? item[end].end_ns : pass.end_ns;
         RP_TRY(rp_vec_push(out, pass, err));

@@ -9,8 +9,6 @@
 #include "io/json_pull.h"
 #include "trace/copy.h"
 
-#include <stdlib.h>
-
 #define MOST_NS \
     (INT64_MAX / 2) /* limit of a time, and of a distance from it, so that their sum fits */
 
@@ -130,14 +128,13 @@ static void find_marks(struct rp_builder *b)
 static const char *copy_record(const struct rp_builder *b, struct rp_arena *arena, size_t *n)
 {
     rp_str key = rp_build_find_str(b, RP_CUT_KEY);
-    const char *text;
     size_t i;
 
     for (i = 0; key != RP_NONE && i < b->meta.n && b->meta.at[i].key != key; i++)
         ;
     if (key == RP_NONE || i == b->meta.n)
         return NULL;
-    text = rp_builder_borrow_str(b, b->meta.at[i].value, n);
+    const char *text = rp_builder_borrow_str(b, b->meta.at[i].value, n);
     return rp_arena_copy(arena, text, *n);
 }
 
@@ -148,14 +145,13 @@ enum rp_code rp_steps_by_cut(struct rp_builder *b, bool *found, struct rp_err *e
     struct rp_input *in = NULL;
     size_t n = 0;
     const char *text = NULL;
-    enum rp_code code;
 
     *found = false;
     if (r.begin_ns >= -MOST_NS && r.begin_ns <= MOST_NS)
         text = copy_record(b, &arena, &n);
     if (!text)
         return rp_arena_check(&arena, "reading the steps of a cut", err);
-    code = rp_input_open_memory(RP_CUT_KEY, text, n, NULL, &in, err);
+    enum rp_code code = rp_input_open_memory(RP_CUT_KEY, text, n, NULL, &in, err);
     if (code == RP_OK)
         code = rp_json_open(in, NULL, &r.p, err);
     if (code == RP_OK)

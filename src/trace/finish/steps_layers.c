@@ -27,11 +27,11 @@ static bool names_numbered_part(const char *name)
 
 enum rp_code rp_steps_are_layers(const struct rp_builder *b, bool *out, struct rp_err *err)
 {
-    RP_VEC(uint32_t) step_of = {0}; /* by string: 1 + the only step that runs it, or RP_NONE */
-    enum rp_code code = rp_vec_zeros(&step_of, b->str.n, err);
+    RP_VEC_LOCAL(uint32_t, step_of); /* by string: 1 + the only step that runs it, or RP_NONE */
     size_t once = 0, often = 0, s;
 
-    for (rp_event e = 0; code == RP_OK && e < b->ev.n; e++) {
+    RP_TRY(rp_vec_zeros(&step_of, b->str.n, err));
+    for (rp_event e = 0; e < b->ev.n; e++) {
         rp_str name = b->ev.name.at[e];
         uint32_t i;
 
@@ -42,11 +42,10 @@ enum rp_code rp_steps_are_layers(const struct rp_builder *b, bool *out, struct r
         if (i)
             step_of.at[name] = !step_of.at[name] || step_of.at[name] == i ? i : RP_NONE;
     }
-    for (s = 0; code == RP_OK && s < b->str.n; s++) {
+    for (s = 0; s < b->str.n; s++) {
         once += step_of.at[s] && step_of.at[s] != RP_NONE;
         often += step_of.at[s] == RP_NONE;
     }
     *out = once > b->steps.n / 2 && once > often;
-    rp_vec_release(&step_of);
-    return code;
+    return RP_OK;
 }

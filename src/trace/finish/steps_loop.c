@@ -198,12 +198,10 @@ static void add_device_work(struct loop *w)
     size_t i;
 
     for (rp_event e = 0; e < v.nevents; e++) {
-        int64_t at;
-
         if (!rp_kind_is_device_work(v.kind[e]) || !rp_mark_view_is_span(&v, e) ||
             v.link[e] == RP_NONE)
             continue;
-        at = rp_steps_launched_next(&v, v.link[e], &known);
+        int64_t at = rp_steps_launched_next(&v, v.link[e], &known);
         RP_LOWER_BOUND(i, w->marks.n, w->marks.at[i].begin_ns <= at);
         if (i && at < w->marks.at[i - 1].end_ns &&
             __builtin_add_overflow(w->marks.at[i - 1].work_ns, v.dur_ns[e],
@@ -216,41 +214,36 @@ static void add_device_work(struct loop *w)
    takes longest; its first call does not count, because it may compile. */
 static enum rp_code keep_main_executable(struct loop *w, struct rp_err *err)
 {
-    RP_VEC(double) sum = {0};
-    RP_VEC(uint32_t) count = {0};
+    RP_VEC_LOCAL(double, sum);
+    RP_VEC_LOCAL(uint32_t, count);
     size_t nstrings = w->b->str.n, kept = 0, i;
-    enum rp_code code = rp_vec_reserve(&sum, 2 * nstrings, err);
     rp_str best = RP_NONE;
 
-    if (code == RP_OK)
-        code = rp_vec_zeros(&count, nstrings, err);
-    if (code == RP_OK) {
-        double *work = sum.at, *host = sum.at + nstrings;
+    RP_TRY(rp_vec_reserve(&sum, 2 * nstrings, err));
+    RP_TRY(rp_vec_zeros(&count, nstrings, err));
+    double *work = sum.at, *host = sum.at + nstrings;
 
-        for (i = 0; i < 2 * nstrings; i++)
-            sum.at[i] = 0;
-        add_device_work(w);
-        for (i = 0; i < w->marks.n; i++) {
-            const struct loop_mark *m = &w->marks.at[i];
-            rp_str name = m->name;
+    for (i = 0; i < 2 * nstrings; i++)
+        sum.at[i] = 0;
+    add_device_work(w);
+    for (i = 0; i < w->marks.n; i++) {
+        const struct loop_mark *m = &w->marks.at[i];
+        rp_str name = m->name;
 
-            if (count.at[name]++) {
-                work[name] += (double)m->work_ns;
-                host[name] += (double)rp_step_between(m->begin_ns, m->end_ns);
-            }
-            if (count.at[name] >= LEAST_MARKS &&
-                (best == RP_NONE || work[name] > work[best] ||
-                 (work[name] == work[best] && host[name] > host[best])))
-                best = name;
+        if (count.at[name]++) {
+            work[name] += (double)m->work_ns;
+            host[name] += (double)rp_step_between(m->begin_ns, m->end_ns);
         }
-        for (i = 0; i < w->marks.n; i++)
-            if (w->marks.at[i].name == best)
-                w->marks.at[kept++] = w->marks.at[i];
-        w->marks.n = kept;
+        if (count.at[name] >= LEAST_MARKS &&
+            (best == RP_NONE || work[name] > work[best] ||
+             (work[name] == work[best] && host[name] > host[best])))
+            best = name;
     }
-    rp_vec_release(&sum);
-    rp_vec_release(&count);
-    return code;
+    for (i = 0; i < w->marks.n; i++)
+        if (w->marks.at[i].name == best)
+            w->marks.at[kept++] = w->marks.at[i];
+    w->marks.n = kept;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ runs on the host */
@@ -289,14 +282,12 @@ RP_ORDER(by_begin, struct loop_mark, RP_UP(begin_ns), RP_UP(end_ns), RP_UP(event
 /* Makes a mark for each run, from the begin of its first operation to the end of the last one. */
 static enum rp_code mark_runs(struct loop *w, const struct loop_runs *r, struct rp_err *err)
 {
-    struct loop_mark *mark;
-
     RP_TRY(rp_vec_reserve(&w->marks, r->n + 1, err));
     for (size_t i = 0; i < r->op.n; i++) {
         rp_event e = r->op.at[i];
         int64_t begin = w->b->ev.ts_ns.at[e], end = rp_build_end_ns(w->b, e);
 
-        mark = &w->marks.at[r->run.at[i]];
+        struct loop_mark *mark = &w->marks.at[r->run.at[i]];
         if (r->run.at[i] == w->marks.n) {
             *mark = (struct loop_mark){e, begin, end, 0, r->module.at[i], RP_NONE};
             w->marks.n++;
@@ -497,25 +488,21 @@ RP_ORDER(ascending, int64_t, RP_COMPARE(*a, *b))
 static enum rp_code measure_usual(struct loop *w, struct rp_err *err)
 {
     size_t n = w->marks.n - 1, detailed = 0, i;
-    RP_VEC(int64_t) v = {0};
-    enum rp_code code = rp_vec_reserve(&v, 2 * n, err);
+    RP_VEC_LOCAL(int64_t, v);
 
-    for (i = 0; code == RP_OK && i < n; i++) {
+    RP_TRY(rp_vec_reserve(&v, 2 * n, err));
+    for (i = 0; i < n; i++) {
         size_t count = rp_loop_work_count(&w->work, boundary(w, i), boundary(w, i + 1));
 
         v.at[i] = rp_step_between(boundary(w, i), boundary(w, i + 1));
         if (count)
             v.at[n + detailed++] = (int64_t)count;
     }
-    if (code == RP_OK) {
-        qsort(v.at, n, sizeof *v.at, ascending);
-        qsort(v.at + n, detailed, sizeof *v.at, ascending);
-        w->usual_ns =
-            v.at[(n - 1) / 2]; /* of two, the shorter one, because the first may be warm-up */
-        w->usual = detailed ? (size_t)v.at[n + detailed / 2] : 0;
-    }
-    rp_vec_release(&v);
-    return code;
+    qsort(v.at, n, sizeof *v.at, ascending);
+    qsort(v.at + n, detailed, sizeof *v.at, ascending);
+    w->usual_ns = v.at[(n - 1) / 2]; /* of two, the shorter one, because the first may be warm-up */
+    w->usual = detailed ? (size_t)v.at[n + detailed / 2] : 0;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ steps */
@@ -610,19 +597,17 @@ static enum rp_code name_graphs(struct loop *w, struct rp_err *err)
     for (rp_event e = 0; key != RP_NONE && e < v.nevents; e++) {
         struct rp_arg arg;
         char name[48];
-        int64_t at;
-        int len;
 
         if (!rp_kind_is_device_work(v.kind[e]) || v.link[e] == RP_NONE ||
             !rp_args_find(&b->trace->args, b->ev.shape.at[e], b->ev.arg_row.at[e], key, &arg) ||
             arg.type != RP_ARG_I64)
             continue;
-        at = rp_steps_launched_next(&v, v.link[e], &known);
+        int64_t at = rp_steps_launched_next(&v, v.link[e], &known);
         RP_LOWER_BOUND(i, w->marks.n, w->marks.at[i].begin_ns <= at);
         if (!i || at >= w->marks.at[i - 1].end_ns ||
             w->marks.at[i - 1].name != b->ev.name.at[w->marks.at[i - 1].event])
             continue;
-        len = snprintf(name, sizeof name, "launches of graph %" PRId64, arg.v.i);
+        int len = snprintf(name, sizeof name, "launches of graph %" PRId64, arg.v.i);
         RP_TRY(rp_strtab_intern(&b->str, name, (size_t)len, &w->marks.at[i - 1].name, err));
     }
     return RP_OK;
@@ -653,13 +638,13 @@ static enum rp_code mark_backward(struct loop *w, struct rp_err *err)
     rp_backward_vec passes = {0};
     enum rp_code code = rp_backward_passes(w->b, &w->work, &passes, err);
     size_t updates[RP_BACKWARD_UPDATED + 1] = {0}, i;
-    enum rp_backward_update least;
 
     w->marks.n = 0;
     for (i = 1; i < passes.n; i++)
         updates[passes.at[i].update]++;
-    least = updates[RP_BACKWARD_UPDATED] + 1 < LEAST_MARKS ? RP_BACKWARD_MAYBE_UPDATED
-                                                           : RP_BACKWARD_UPDATED;
+    enum rp_backward_update least = updates[RP_BACKWARD_UPDATED] + 1 < LEAST_MARKS
+                                        ? RP_BACKWARD_MAYBE_UPDATED
+                                        : RP_BACKWARD_UPDATED;
     if (least == RP_BACKWARD_MAYBE_UPDATED && updates[least] + 1 < LEAST_UNSURE)
         passes.n = 0;
     for (i = 0; code == RP_OK && updates[least] && i < passes.n; i++) {

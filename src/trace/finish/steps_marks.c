@@ -77,17 +77,15 @@ static enum rp_code collect_marks(struct marks *w, struct rp_err *err)
 
     for (rp_event e = 0; e < b->ev.n; e++) {
         struct mark mark = {.track = b->ev.track.at[e], .event = e};
-        const char *text;
-        size_t len;
 
         if (b->ev.kind.at[e] != RP_KIND_ANNOTATION || !rp_step_is_span(b, e) ||
             (b->ev.flags.at[e] & RP_EVENT_ASYNC))
             continue;
         if (!is_step_name(w, b->ev.name.at[e]))
             continue;
-        text = rp_strtab_borrow(&b->str, b->ev.name.at[e]);
-        len = rp_steps_base_length(text, rp_strtab_len(&b->str, b->ev.name.at[e]), &mark.number,
-                                   &mark.numbered);
+        const char *text = rp_strtab_borrow(&b->str, b->ev.name.at[e]);
+        size_t len = rp_steps_base_length(text, rp_strtab_len(&b->str, b->ev.name.at[e]),
+                                          &mark.number, &mark.numbered);
         RP_TRY(rp_strtab_intern(&w->bases, text, len, &mark.base, err));
         RP_TRY(rp_vec_push(&w->marks, mark, err));
     }
@@ -124,12 +122,10 @@ static enum rp_code take_best(struct marks *w, struct rp_err *err)
     size_t i, end, n = 0;
 
     for (i = 0; i < w->marks.n; i = end) {
-        int64_t sum;
-
         for (end = i + 1;
              end < w->marks.n && m[end].track == m[i].track && m[end].base == m[i].base; end++)
             ;
-        sum = covered_time(w->b, m + i, end - i);
+        int64_t sum = covered_time(w->b, m + i, end - i);
         if (sum > most) {
             most = sum;
             best = m + i;
@@ -147,10 +143,9 @@ static enum rp_code take_best(struct marks *w, struct rp_err *err)
 enum rp_code rp_steps_by_annotation(struct rp_builder *b, struct rp_err *err)
 {
     struct marks w = {.b = b};
-    enum rp_code code;
 
     RP_TRY(rp_strtab_init(&w.bases, err));
-    code = collect_marks(&w, err);
+    enum rp_code code = collect_marks(&w, err);
     if (code == RP_OK && w.marks.n) {
         qsort(w.marks.at, w.marks.n, sizeof *w.marks.at, by_group);
         code = take_best(&w, err);

@@ -26,8 +26,6 @@
 #include "trace/finish/steps.h"
 #include "trace/names.h"
 
-#include <stdlib.h>
-
 #define THRICE 3
 RP_DECISION(THRICE, "times", "what occurs twice does not repeat", "trace/test_periods");
 #define NEARLY 5000
@@ -72,10 +70,9 @@ struct search {
 static enum rp_code list_places(struct search *w, struct rp_err *err)
 {
     rp_id_vec id = {0};
-    enum rp_code code;
 
     RP_TRY(rp_vec_reserve(&w->dense, w->n, err));
-    code = rp_vec_reserve(&id, w->n, err);
+    enum rp_code code = rp_vec_reserve(&id, w->n, err);
     for (size_t i = 0; code == RP_OK && i < w->n; i++)
         id.at[i] = w->names[i];
     if (code == RP_OK)
@@ -183,12 +180,11 @@ static size_t choose_period(const struct search *w)
 enum rp_code rp_steps_find_period(const rp_str *names, size_t n, size_t *period, struct rp_err *err)
 {
     struct search w = {.names = names, .n = n < NAMES_MAX ? n : NAMES_MAX};
-    enum rp_code code;
 
     *period = 0;
     if (n < (size_t)2 * THRICE)
         return RP_OK;
-    code = list_places(&w, err);
+    enum rp_code code = list_places(&w, err);
     if (code == RP_OK)
         code = find_rare(&w, err);
     if (code == RP_OK) {
@@ -248,9 +244,8 @@ static enum rp_code take_stream(struct sequence *s, struct rp_err *err)
 static enum rp_code take_thread(struct sequence *s, struct rp_err *err)
 {
     struct rp_builder *b = s->b;
-    RP_VEC(uint8_t) inside = {0}; /* an operator, or inside one */
+    RP_VEC_LOCAL(uint8_t, inside); /* an operator, or inside one */
     uint32_t most = 0, n, best = RP_NONE, t;
-    enum rp_code code = RP_OK;
     rp_event e;
 
     RP_TRY(rp_vec_reserve(&inside, (size_t)b->ev.n + 1, err));
@@ -269,11 +264,10 @@ static enum rp_code take_thread(struct sequence *s, struct rp_err *err)
         }
     }
     for (e = best == RP_NONE ? 0 : b->tracks.at[best].first;
-         code == RP_OK && best != RP_NONE && e < b->tracks.at[best].end; e++)
+         best != RP_NONE && e < b->tracks.at[best].end; e++)
         if (inside.at[e] == 2)
-            code = push(s, e, err);
-    rp_vec_release(&inside);
-    return code;
+            RP_TRY(push(s, e, err));
+    return RP_OK;
 }
 
 static bool begins_with_one(const char *text, const char *const *list, size_t n)

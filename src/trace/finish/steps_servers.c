@@ -208,12 +208,10 @@ enum rp_code rp_trace_mark_steps(struct rp_trace *trace, const struct rp_step_ta
                                  struct rp_err *err)
 {
     rp_step_vec steps = {0}, marks = {0}, *taken;
-    struct rp_mark_view v;
-    enum rp_code code;
 
     RP_TRY(rp_trace_require(trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
-    v = rp_mark_view_of_trace(trace);
-    code = rp_steps_find_marks(&v, table, &marks, err);
+    struct rp_mark_view v = rp_mark_view_of_trace(trace);
+    enum rp_code code = rp_steps_find_marks(&v, table, &marks, err);
     if (code == RP_OK && marks.n)
         code = copy_profiler(trace, &steps, err);
     taken = code == RP_OK && rp_steps_describe(steps.at, steps.n, &marks) ? &steps : &marks;

@@ -50,11 +50,10 @@ static uint8_t kind_of_track(const struct rp_builder *b, const struct rp_track_i
 static int32_t number_behind(const char *text, const char *prefix)
 {
     size_t n = strlen(prefix);
-    long value;
 
     if (strncmp(text, prefix, n) != 0 || !isdigit((unsigned char)text[n]))
         return -1;
-    value = strtol(text + n, NULL, 10);
+    long value = strtol(text + n, NULL, 10);
     return value <= UINT16_MAX ? (int32_t)value : -1;
 }
 

@@ -40,15 +40,13 @@ static enum rp_code check_version(const struct rp_rpt_header *h, struct rp_err *
 static enum rp_code read_header(const uint8_t *bytes, size_t n, struct rp_rpt_header *h,
                                 struct rp_err *err)
 {
-    struct rp_rpt_header plain;
-
     if (!rp_rpt_sniff(bytes, n))
         return rp_err_set(err, RP_FORMAT, "not a native trace file");
     if (n < sizeof *h)
         return rp_err_set(err, RP_FORMAT, "native file cut short: %zu bytes", n);
     memcpy(h, bytes, sizeof *h);
     RP_TRY(check_version(h, err));
-    plain = *h;
+    struct rp_rpt_header plain = *h;
     plain.header_checksum = 0;
     if (rp_rpt_checksum(&plain, sizeof plain) != h->header_checksum)
         return rp_err_set_at(err, RP_FORMAT, 0,
@@ -64,11 +62,10 @@ static enum rp_code check_table(const uint8_t *bytes, const struct rp_rpt_header
                                 struct rp_err *err)
 {
     static const uint8_t zeros[sizeof h->reserved];
-    uint64_t table;
     size_t nsections;
 
     rp_rpt_sections(&nsections);
-    table = (nsections + 1) * sizeof(struct rp_rpt_entry);
+    uint64_t table = (nsections + 1) * sizeof(struct rp_rpt_entry);
     if (h->nsections != nsections + 1 || h->header_bytes != sizeof *h ||
         h->part_bytes % RP_RPT_ALIGN || h->part_bytes < rp_rpt_padded(sizeof *h + table) ||
         memcmp(h->reserved, zeros, sizeof zeros) != 0)
@@ -215,7 +212,6 @@ static enum rp_code set_bytes(struct rp_trace *t, const uint8_t *bytes, size_t n
 {
     void *copy = NULL;
     size_t cap = 0;
-    enum rp_code code;
 
     t->store->nbytes = n;
     t->store->bytes = bytes;
@@ -224,7 +220,7 @@ static enum rp_code set_bytes(struct rp_trace *t, const uint8_t *bytes, size_t n
     RP_TRY(rp_vec_grow(&copy, &cap, 0, n, 1, err));
     memcpy(copy, bytes, n);
     t->store->bytes = copy;
-    code = rp_store_adopt(t->store, copy, cap, 1, err);
+    enum rp_code code = rp_store_adopt(t->store, copy, cap, 1, err);
     if (code != RP_OK)
         rp_vec_drop(copy, cap, 1);
     return code;
@@ -298,14 +294,12 @@ static enum rp_code verify_group(const struct rp_trace *t, unsigned need, struct
 
 enum rp_code rp_trace_require(const struct rp_trace *t, unsigned needs, struct rp_err *err)
 {
-    unsigned done, need;
-
     if (!t->store->bytes)
         return RP_OK;
     if (needs & RP_NEED_ARGS)
         needs |= RP_NEED_EVENTS;
-    done = atomic_load_explicit(&t->store->verified, memory_order_acquire);
-    for (need = 1; need <= RP_NEED_ALL; need <<= 1) {
+    unsigned done = atomic_load_explicit(&t->store->verified, memory_order_acquire);
+    for (unsigned need = 1; need <= RP_NEED_ALL; need <<= 1) {
         if (!(needs & need & ~done))
             continue;
         RP_TRY(verify_group(t, need, err));
@@ -339,11 +333,10 @@ enum rp_code rp_rpt_verify(const uint8_t *bytes, size_t n, struct rp_err *err)
 
     do {
         struct rp_trace *t;
-        enum rp_code code;
 
         RP_TRY(rp_rpt_part_bytes(bytes + at, n - at, &part, err));
         RP_TRY(rp_rpt_open(bytes + at, n - at, &t, err));
-        code = rp_trace_validate(t, err);
+        enum rp_code code = rp_trace_validate(t, err);
         if (code == RP_OK) {
             const struct rp_rpt_header *h = (const void *)t->store->bytes;
 
