@@ -158,9 +158,8 @@ struct rp_cupti_subscriber_params {
     size_t old_name_size;
     uint8_t several, pad[7];
 };
-#define RP_CUPTI_SUBSCRIBER_PARAMS_SIZE                      \
-    32 /* the size of the first version: up to old_name_size \
-        */
+/* The size of the first version: up to old_name_size. */
+#define RP_CUPTI_SUBSCRIBER_PARAMS_SIZE 32
 
 typedef void rp_cupti_callback(void *user, int domain, uint32_t id, const void *data);
 typedef void rp_cupti_request(uint8_t **buffer, size_t *size, size_t *records);

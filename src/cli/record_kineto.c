@@ -26,15 +26,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_JOBS     64    /* processes */
-#define MOST_MESSAGE  65536 /* bytes */
-#define ASKS_WITHIN_S 30    /* it asks every 5 seconds, or as its configuration says */
-#define WRITES_WITHIN_S                                                                       \
-    120                  /* after its recording time, because files of large models take long \
-                          */
-#define WARM_UP_MS 11000 /* time until all have asked and are warm, if several begin together */
-#define ACTIVITIES 2 /* the bit of a question for the kinds of activities that can be recorded */
-#define TYPE_BYTES 32
+#define MOST_JOBS       64    /* processes */
+#define MOST_MESSAGE    65536 /* bytes */
+#define ASKS_WITHIN_S   30    /* it asks every 5 seconds, or as its configuration says */
+#define WRITES_WITHIN_S 120   /* after its recording time: files of large models take long */
+#define WARM_UP_MS      11000 /* time until all have asked and are warm, if several begin together */
+#define ACTIVITIES      2 /* the bit of a question for the kinds of activities that can be recorded */
+#define TYPE_BYTES      32
 
 struct job {
     int64_t pid;

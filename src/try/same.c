@@ -19,11 +19,9 @@
 #include <string.h>
 
 #define REDUCED 0.1 /* in lower precision, updates that differ by less are the same */
-#define BROKEN                                                                                   \
-    0.3           /* a program whose update differs by more is not the same, and is not measured \
-                   */
-#define TIMES 3   /* as much as another run that is known to be right, times this */
-#define TELLS 0.5 /* a limit above this would let a broken program pass */
+#define BROKEN  0.3 /* a program whose update differs by more is not measured at all */
+#define TIMES   3   /* as much as another run that is known to be right, times this */
+#define TELLS   0.5 /* a limit above this would let a broken program pass */
 
 /* ------------------------------------------------------------------ kinds of arithmetic */
 
