@@ -170,7 +170,7 @@ enum rp_code rp_scrub_note(struct rp_scrub_file *f, const int64_t before[RP_SECR
     begin = same - begin > SHOWN ? same - SHOWN : begin;
     while (begin < same && ((unsigned char)text[begin] & 0xc0) == 0x80) /* inside of a letter */
         begin++;
-    end = end - same > 2 * SHOWN ? same + 2 * SHOWN : end;
+    end = end - same > (size_t)2 * SHOWN ? same + (size_t)2 * SHOWN : end;
     left.text = rp_arena_copy(scrub->arena, clean->buffer + begin, end - begin);
     for (int k = 0; k < RP_SECRETS && code == RP_OK; k++)
         if (f->counts[k] > before[k]) {

@@ -570,8 +570,8 @@ static enum rp_code fill_root(struct passes_ctx *ctx, bool dumped)
 static enum rp_code answer_passes(struct passes_ctx *ctx)
 {
     const char *wanted = rp_settings_text(ctx->call->settings, "pass");
-    bool dumped = rp_dump_stage_at(ctx->module, RP_DUMP_AT_PASS) != NULL;
     size_t stages = ctx->module->nstages;
+    bool dumped = rp_dump_stage_at(ctx->module, RP_DUMP_AT_PASS) != NULL;
 
     for (size_t i = 0; i < ctx->module->nstages; i++)
         stages -= ctx->module->stages[i].point == RP_DUMP_AT_RUN;
