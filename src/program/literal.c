@@ -384,7 +384,7 @@ enum rp_code rp_literal_decode(const struct rp_program *p, const struct rp_liter
             return rp_err_set(err, RP_FORMAT, "a constant has %zu bytes instead of %zu", literal->n,
                               n * unit);
         for (size_t i = 0; i < n; i++)
-            memcpy((char *)out + unit * element_walk_next(&walk, i), at + unit * i, unit);
+            memcpy((unsigned char *)out + unit * element_walk_next(&walk, i), at + unit * i, unit);
         widen(p->shapes.at[literal->shape].elem, out, n);
         return RP_OK;
     }
@@ -393,7 +393,7 @@ enum rp_code rp_literal_decode(const struct rp_program *p, const struct rp_liter
             return rp_err_set(err, RP_FORMAT, "a constant has %zu values instead of %zu", i, n);
         if (p->shapes.at[literal->shape].elem == RP_ELEM_PRED)
             value = value != 0;
-        rp_literal_store((char *)out + unit * element_walk_next(&walk, i), unit, value);
+        rp_literal_store((unsigned char *)out + unit * element_walk_next(&walk, i), unit, value);
     }
     return at == end ? RP_OK : rp_err_set(err, RP_FORMAT, "a constant has more than %zu values", n);
 }
