@@ -62,6 +62,7 @@ struct record_attach {
 /* Why it cannot be observed, if so; for the command `sample` or `record`. */
 enum rp_code record_attach_check(int64_t pid, const char *command, struct rp_err *err);
 bool record_is_running(int64_t pid); /* not one that has ended and was not waited for */
+int64_t record_now_ns(void);         /* of the monotonic clock */
 int record_attach(const struct record *r, const struct record_attach *attach);
 
 /* `--pid PIDS --with kineto`: uses PyTorch's own profiler in processes that already run

@@ -131,7 +131,7 @@ enum rp_code record_attach_check(int64_t pid, const char *command, struct rp_err
 
 /* -------------------------------------------------------------------------- the observer */
 
-static int64_t now_ns(void)
+int64_t record_now_ns(void)
 {
     struct timespec t;
 
@@ -143,7 +143,7 @@ static int64_t now_ns(void)
 static void observe(const struct record *r, const struct record_attach *a)
 {
     const struct timespec pause = {.tv_nsec = 20000000};
-    int64_t until = a->lasts_ns ? now_ns() + a->lasts_ns : INT64_MAX;
+    int64_t until = a->lasts_ns ? record_now_ns() + a->lasts_ns : INT64_MAX;
     char library[PATH_MAX + 64];
     sigset_t ends;
 
@@ -157,7 +157,7 @@ static void observe(const struct record *r, const struct record_attach *a)
         fprintf(stderr, "reprise: cannot load '%s': %s\n", library, dlerror());
         _exit(4);
     }
-    while (record_is_running(a->pid) && now_ns() < until)
+    while (record_is_running(a->pid) && record_now_ns() < until)
         if (sigtimedwait(&ends, NULL, &pause) > 0)
             break;
     exit(0);

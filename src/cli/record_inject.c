@@ -101,14 +101,6 @@ static bool fail(struct inject *in, const char *text)
     return false;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void pause_ns(long ns)
 {
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
@@ -265,11 +257,11 @@ static bool take_sigreturn(const struct mapping *m, void *to)
 /* Waits for a stop; false: the process has ended, or (late) it takes too long. */
 static bool wait_stop(struct inject *in, int *status, int64_t within_ns, bool *late)
 {
-    int64_t until = now_ns() + within_ns;
+    int64_t until = record_now_ns() + within_ns;
     pid_t got;
 
     while ((got = waitpid(in->pid, status, __WALL | WNOHANG)) == 0) {
-        if (now_ns() > until) {
+        if (record_now_ns() > until) {
             *late = true;
             return false;
         }
@@ -473,12 +465,12 @@ static bool seize(struct inject *in)
    is not traced, so that its signals need not wait for us. */
 static bool stop_safely(struct inject *in)
 {
-    int64_t until = now_ns() + SAFE_WITHIN_NS;
+    int64_t until = record_now_ns() + SAFE_WITHIN_NS;
 
     for (long turn = 0; seize(in) && stop(in); turn++) {
         if (is_safe(in))
             return true;
-        if (now_ns() > until)
+        if (record_now_ns() > until)
             return fail(in, in->why ? in->why : strerror(errno));
         if (begin_again(in))
             transfer(in, PTRACE_SETREGSET, NT_PRSTATUS, &in->saved, sizeof in->saved);

@@ -126,7 +126,7 @@ static enum rp_code clean_raw(struct program_scrub *s, const char *whole, const 
                              rp_unescape(text + i + 1, end - i - 2, plain), &s->clean,
                              s->file.counts);
         }
-        if (end - i > 2 && memcmp(before, s->file.counts, sizeof before))
+        if (end - i > 2 && memcmp(before, s->file.counts, sizeof before) != 0)
             rp_emit_escaped(to, RP_IN_PROTO, s->clean.buffer, rp_emit_length(&s->clean));
         else
             rp_emit_bytes(to, text + i, end - i);

@@ -75,6 +75,7 @@ static enum rp_code find_home(struct uniting *u, size_t stage, uint32_t c, uint3
     uint64_t key = home_key(u->stages[stage].p, c);
 
     *found = matched_home(u, stage, c);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the names found are those of `homes` */
     while (*found == RP_NONE || u->homes.at[*found].taken == mark) {
         RP_TRY(rp_map_intern(&u->by_name, key, fresh, found, u->err));
         if (*found == fresh)

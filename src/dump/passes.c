@@ -635,10 +635,10 @@ static enum rp_code passes_run(const struct rp_dump_call *call, struct rp_result
             most = weight;
         }
     }
+    if (!best || (!rp_dump_stage_at(best, RP_DUMP_AT_PASS) &&
+                  rp_dump_file_of(best, RP_DUMP_PASS_TIMES) == SIZE_MAX))
+        RP_TRY(rp_dump_largest(&ctx.folder, &best, err));
     ctx.module = best;
-    if (!ctx.module || (!rp_dump_stage_at(ctx.module, RP_DUMP_AT_PASS) &&
-                        rp_dump_file_of(ctx.module, RP_DUMP_PASS_TIMES) == SIZE_MAX))
-        RP_TRY(rp_dump_largest(&ctx.folder, &ctx.module, err));
     if (rp_settings_flag(call->settings, "bisect"))
         return rp_dump_bisect(call, &ctx.folder, ctx.module, result, err);
     if (rp_settings_has(call->settings, "inputs") || rp_settings_has(call->settings, "seed"))

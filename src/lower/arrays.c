@@ -64,7 +64,7 @@ RP_LOWER(where)
     }
     RP_TRY(rp_lower_need_ints(l, node, in, "condition"));
     int64_t *places = RP_ARENA_NEW(&l->arena, int64_t, in->nints * rank + 1);
-    RP_TRY(rp_err_need(places, l->err, "lowering a graph"));
+    RP_TRY(rp_err_need(places && in->ints, l->err, "lowering a graph"));
     for (size_t i = 0; i < in->nints; i++) {
         size_t rest = i;
 
@@ -83,7 +83,7 @@ RP_LOWER(where)
 RP_LOWER(unique)
 {
     unsigned index = rp_lower_attr_elem(node, "out_idx") == RP_ELEM_S64 ? RP_ELEM_S64 : RP_ELEM_S32;
-    struct rp_map found = {0};
+    RP_SCOPED(rp_map_release) struct rp_map found = {0};
     size_t n = 0;
 
     struct rp_lower_value bits = *in;
@@ -106,7 +106,7 @@ RP_LOWER(unique)
     int64_t *values = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
     int64_t *counts = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
     int64_t *at = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
-    RP_TRY(rp_err_need(values && counts && at, l->err, "lowering a graph"));
+    RP_TRY(rp_err_need(values && counts && at && in->ints, l->err, "lowering a graph"));
     if (in->rank != 1)
         return rp_lower_misfit(l, node, "the input is no vector");
     for (size_t i = 0; i < in->nints; i++) {
@@ -116,13 +116,11 @@ RP_LOWER(unique)
         if (k == RP_MAP_NONE) {
             k = (uint32_t)n;
             values[n++] = in->ints[i];
-            if (rp_map_put(&found, hash, k, l->err) != RP_OK)
-                break;
+            RP_TRY(rp_map_put(&found, hash, k, l->err));
         }
         at[i] = k;
         counts[k]++;
     }
-    rp_map_release(&found);
     out[0] = known_ints(l, elem, values, n, false);
     if (given->elem != elem) {
         struct rp_lower_value back = rp_lower_like(l, given->elem, out->dims, 1);

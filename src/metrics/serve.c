@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Serves metrics to Prometheus. */
+#include "base/clock.h"
 #include "dataset/dataset.h"
 #include "http/request.h"
 #include "http/server.h"
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* The file of a process that was seen to run, or that is to be removed. */
 struct served_file {
@@ -25,14 +25,6 @@ struct served_metrics {
     RP_VEC(struct served_file) files;
     uint64_t answers;
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* Finds the entry of a file; if there is none and `add`, makes one; otherwise returns NULL. */
 static struct served_file *find_file(struct served_metrics *served, const char *path, bool add)
@@ -70,8 +62,8 @@ static bool is_served(struct served_metrics *served, const struct rp_metric_set 
         return true;
     fresh = file->ended_ns == RP_ABSENT_I64;
     if (fresh)
-        file->ended_ns = now_ns();
-    if (fresh || now_ns() - file->ended_ns < o->keep_ns)
+        file->ended_ns = rp_clock_ns();
+    if (fresh || rp_clock_ns() - file->ended_ns < o->keep_ns)
         return true;
     if (!found)
         file->answered = 0;

@@ -7,6 +7,7 @@
  */
 #include "metrics/window.h"
 
+#include "base/clock.h"
 #include "base/order.h"
 #include "dataset/dataset.h"
 #include "metrics/set.h"
@@ -140,14 +141,6 @@ struct watch {
     bool unsupported;
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static const struct rp_metric *metric_of(const struct rp_metric_set *set, size_t i)
 {
     const struct rp_metric *m = rp_metric_find(set, watched[i].name);
@@ -233,7 +226,7 @@ static bool has_stopped(const struct member *m)
     const struct rp_metric *steps = metric_of(m->set, STEP);
 
     return m->set->has_ended ||
-           (!m->set->is_live && rp_window_is_still((double)(now_ns() - m->moved_ns),
+           (!m->set->is_live && rp_window_is_still((double)(rp_clock_ns() - m->moved_ns),
                                                    rp_metric_percentile(steps, 50), steps->most));
 }
 
@@ -258,9 +251,9 @@ static enum rp_code look(struct watch *w, struct rp_err *err)
         RP_TRY(member_of(w, set, &m, err));
         m->set = set;
         if (!m->moved_ns || read_set(set).count[STEP] > m->now.count[STEP])
-            m->moved_ns = now_ns();
+            m->moved_ns = rp_clock_ns();
         m->now = read_set(set);
-        m->ended_ns = !has_stopped(m) ? 0 : m->ended_ns ? m->ended_ns : now_ns();
+        m->ended_ns = !has_stopped(m) ? 0 : m->ended_ns ? m->ended_ns : rp_clock_ns();
     }
     w->unsupported = others && !w->members.n;
     rp_sort(w->members.at, w->members.n, sizeof *w->members.at, by_rank);
@@ -323,7 +316,7 @@ static enum rp_code keep_steps(struct watch *w, size_t at, struct rp_err *err)
     rp_metric_set_release(to);
     *to = (struct rp_metric_set){.tick_ns = NULL};
     rp_arena_init(&to->arena);
-    w->slice_ns[at] = now_ns();
+    w->slice_ns[at] = rp_clock_ns();
     return rp_metric_set_merge(to, first_rank(w)->set, err);
 }
 
@@ -520,14 +513,14 @@ static void find_still(struct answer *a)
 {
     const struct member *first = first_rank(a->w);
     const struct rp_metric *steps = first ? metric_of(first->set, STEP) : NULL;
-    int64_t still = now_ns() - a->w->moved_ns;
+    int64_t still = rp_clock_ns() - a->w->moved_ns;
     double usual = steps ? rp_metric_percentile(steps, 50) : NAN;
 
     for (size_t i = 0; first && i < a->w->members.n; i++) {
         const struct member *m = &a->w->members.at[i];
 
         if (m->ended_ns && m->set && m->set->has_ended &&
-            rp_window_is_still((double)(now_ns() - m->ended_ns), 0, 0))
+            rp_window_is_still((double)(rp_clock_ns() - m->ended_ns), 0, 0))
             alert(a, rp_arena_textf(a->arena, "end of %s", name_of(a, m)),
                   rp_arena_textf(a->arena, "%s has ended, and others run on", name_of(a, m)));
     }
@@ -545,7 +538,7 @@ static void note_progress(struct watch *w)
     for (size_t i = 0; i < w->members.n; i++)
         seen += w->members.at[i].now.count[STEP];
     if (seen > w->steps_seen)
-        w->moved_ns = now_ns();
+        w->moved_ns = rp_clock_ns();
     w->steps_seen = seen;
 }
 
@@ -638,7 +631,7 @@ static enum rp_code watch_job(struct watch *w, struct rp_err *err)
 
 enum rp_code rp_metrics_call_watch(const struct rp_metrics_watcher *watcher, struct rp_err *err)
 {
-    struct watch w = {.moved_ns = now_ns()};
+    struct watch w = {.moved_ns = rp_clock_ns()};
 
     rp_copy_view(&w.options, 0, sizeof w.options, watcher, watcher->struct_size);
     for (size_t i = 0; i <= RP_WINDOW_SLICES; i++)

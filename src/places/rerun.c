@@ -217,8 +217,8 @@ static enum rp_code find_waits(struct rp_rerun *x, const struct sites *s, struct
             first = i;
             if (c->ops[i].kind != RP_COURSE_COLLECTIVE)
                 continue;
-            uint32_t by =
-                waiter_of(c, i, next, &s->list.at[rp_map_get(&s->map, site_of(c, &c->ops[i]))]);
+            uint32_t site = rp_map_get(&s->map, site_of(c, &c->ops[i]));
+            uint32_t by = site < s->list.n ? waiter_of(c, i, next, &s->list.at[site]) : RP_NONE;
             if (by != RP_NONE && allows(rank, by, c->ops[i].ref))
                 rank->waits[rank->nwaits++] = (struct rp_rerun_wait){by, c->ops[i].ref};
         }

@@ -4,23 +4,15 @@
 #include "query/order.h"
 
 #if RP_HAVE_SQLITE
+#include "base/clock.h"
 #include "base/hash.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define ROWS_PER_LOOK 65536 /* at the clock */
 
 enum { NAME_UNKNOWN, NAME_FITS, NAME_DIFFERS };
-
-int64_t rp_scan_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ------------------------------------------------------------------ finding rows */
 
@@ -293,7 +285,7 @@ static int seek(struct rp_scan *c)
 
     for (;;) {
         for (; c->row < c->end; c->row++) {
-            if (++c->looked % ROWS_PER_LOOK == 0 && rp_scan_now_ns() > c->t->deadline_ns)
+            if (++c->looked % ROWS_PER_LOOK == 0 && rp_clock_ns() > c->t->deadline_ns)
                 return SQLITE_INTERRUPT;
             if (row_fits(c, rp_scan_row(c)))
                 return SQLITE_OK;

@@ -89,5 +89,4 @@ static inline bool rp_scan_is_rank(const struct rp_table_column *c)
     return c->array == RP_ARRAY_RANK && c->offset == offsetof(struct rp_table_rank_row, rank);
 }
 
-int64_t rp_scan_now_ns(void);
 #endif

@@ -7,6 +7,7 @@
  */
 #include "query/sql.h"
 
+#include "base/clock.h"
 #include "query/aggregates.h"
 
 #if RP_HAVE_SQLITE
@@ -61,7 +62,7 @@ static int look_at_clock(void *user)
 
     if (ctx->progress && ctx->progress(ctx->progress_user, "query", 0, 0))
         c->cancelled = true;
-    return c->cancelled || rp_scan_now_ns() > c->deadline_ns;
+    return c->cancelled || rp_clock_ns() > c->deadline_ns;
 }
 
 static void restrict_connection(struct connection *c)
@@ -174,7 +175,7 @@ static enum rp_code connect_tables(struct connection *c, struct rp_tables *table
     c->tables = tables;
     c->limit_ns = limits->ns;
     limit_memory(c, limits->bytes);
-    c->deadline_ns = limits->ns ? rp_scan_now_ns() + limits->ns : INT64_MAX;
+    c->deadline_ns = limits->ns ? rp_clock_ns() + limits->ns : INT64_MAX;
     status =
         sqlite3_open_v2(":memory:", &c->sql,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);

@@ -238,6 +238,7 @@ static void lower_graph(struct feed_ctx *f, const bool *known, bool compute)
         const struct rp_tensor *t = s->arguments[i];
 
         feeds[i].tensor = g->feeds[i];
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): feed_arrays has set all arguments */
         feeds[i].value = (struct rp_tf_value){.elem = t->elem,
                                               .rank = t->rank,
                                               .n = t->n,

@@ -169,13 +169,14 @@ enum rp_code rp_xref_kernels(const struct rp_xref *x, const struct rp_thunks *th
         const struct rp_xref_kernel *around = parent == RP_NONE ? NULL : &out->at[parent];
 
         out->at[i].runs = around ? around->runs : 1;
-        if (around && around->op != RP_NONE && out->at[i].op == RP_NONE &&
-            x->program->code.at[around->op] != RP_OP_WHILE) {
+        if (!p || !around || around->op == RP_NONE)
+            continue;
+        if (p->code.at[around->op] == RP_OP_WHILE) {
+            out->at[i].runs = times(around->runs, rp_op_trip_count(p, around->op));
+        } else if (out->at[i].op == RP_NONE) {
             out->at[i].op = around->op;
             out->at[i].basis = RP_XREF_AROUND;
         }
-        if (around && around->op != RP_NONE && x->program->code.at[around->op] == RP_OP_WHILE)
-            out->at[i].runs = times(around->runs, rp_op_trip_count(x->program, around->op));
     }
     return RP_OK;
 }

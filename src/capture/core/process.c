@@ -132,7 +132,7 @@ static void copy_host_name(char *to, size_t size, const char *from)
     to[n] = '\0';
 }
 
-static void read_line(const char *path, char *to, size_t size)
+size_t rp_core_read_text(const char *path, char *to, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, to, size - 1) : 0;
@@ -140,6 +140,12 @@ static void read_line(const char *path, char *to, size_t size)
     if (fd >= 0)
         close(fd);
     to[n > 0 ? n : 0] = '\0';
+    return n > 0 ? (size_t)n : 0;
+}
+
+static void read_line(const char *path, char *to, size_t size)
+{
+    rp_core_read_text(path, to, size);
     to[strcspn(to, "\n")] = '\0';
 }
 
@@ -337,14 +343,8 @@ static void read_command(char *to, size_t size)
     char path[40];
 
     snprintf(path, sizeof path, "/proc/%u/cmdline", rp_core_subject());
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, to, size - 1) : 0;
-
-    if (fd >= 0)
-        close(fd);
-    n = n > 0 ? n : 0;
-    to[n] = '\0';
-    for (ssize_t i = 0; i + 1 < n; i++) {
+    size_t n = rp_core_read_text(path, to, size);
+    for (size_t i = 0; i + 1 < n; i++) {
         if (!to[i])
             to[i] = ' ';
     }

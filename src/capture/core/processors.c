@@ -12,7 +12,6 @@
  */
 #include "capture/core/state.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,17 +46,6 @@ void rp_core_processors_forget(void)
     look.looked = look.waited = false;
 }
 
-static size_t read_text(const char *path, char *to, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, to, size - 1) : 0;
-
-    if (fd >= 0)
-        close(fd);
-    to[n > 0 ? n : 0] = '\0';
-    return n > 0 ? (size_t)n : 0;
-}
-
 /* The number behind a word, or 0. */
 static unsigned long long number_of(const char *text, const char *word)
 {
@@ -83,15 +71,21 @@ static void put_counter(const char *name, uint32_t tid, int64_t begin_ns, int64_
 
 /* -------------------------------------------------------------------------- threads */
 
+bool rp_core_read_schedstat(uint32_t tid, unsigned long long *ran_ns, unsigned long long *ready_ns)
+{
+    char path[64], text[96];
+
+    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", tid);
+    rp_core_read_text(path, text, sizeof text);
+    return sscanf(text, "%llu %llu", ran_ns, ready_ns) == 2;
+}
+
 static void look_at_thread(struct rp_core_stream *s, int64_t now_ns)
 {
     unsigned long long ran, ready;
     struct rp_capture_args args = {0};
-    char path[64], text[96];
 
-    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", s->tid);
-    read_text(path, text, sizeof text);
-    if (sscanf(text, "%llu %llu", &ran, &ready) != 2)
+    if (!rp_core_read_schedstat(s->tid, &ran, &ready))
         return;
     if (s->seen_tid == s->tid && ready > s->seen_ready_ns &&
         (ready - s->seen_ready_ns) * PART >= (uint64_t)(now_ns - s->seen_ns)) {
@@ -120,10 +114,10 @@ static void find_limit(const char *mount, char *path, bool is_old)
 
         snprintf(file, sizeof file, "%s%.200s/%s", mount, path,
                  is_old ? "cpu.cfs_quota_us" : "cpu.max");
-        size_t n = read_text(file, text, sizeof text - 24);
+        size_t n = rp_core_read_text(file, text, sizeof text - 24);
         snprintf(file, sizeof file, "%s%.200s/cpu.cfs_period_us", mount, path);
         if (is_old)
-            read_text(file, text + n, sizeof text - n);
+            rp_core_read_text(file, text + n, sizeof text - n);
         if (sscanf(text, "%lld %lld", &quota, &period) == 2 && quota > 0 && period > 0) {
             snprintf(look.cgroup, sizeof look.cgroup, "%s%.200s/cpu.stat", mount, path);
             look.limit = (double)quota / (double)period;
@@ -142,7 +136,7 @@ static void find_cgroup(void)
     char text[2048], *rest = text, *line;
 
     look.limit = 0;
-    read_text("/proc/self/cgroup", text, sizeof text);
+    rp_core_read_text("/proc/self/cgroup", text, sizeof text);
     while (look.limit <= 0 && (line = strsep(&rest, "\n"))) {
         char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
 
@@ -165,16 +159,16 @@ static void look_at_machine(int64_t now_ns)
     char text[1024];
     cpu_set_t set;
 
-    read_text("/proc/pressure/cpu", text, sizeof text);
+    rp_core_read_text("/proc/pressure/cpu", text, sizeof text);
     some_us = number_of(text, "total=");
     if (look.limit > 0) {
-        read_text(look.cgroup, text, sizeof text);
+        rp_core_read_text(look.cgroup, text, sizeof text);
         periods = number_of(text, "nr_throttled ");
         throttled_ns = look.is_old ? number_of(text, "throttled_time ")
                                    : number_of(text, "throttled_usec ") * 1000;
     }
     if (look.machine_ns && (look.waited || throttled_ns > look.throttled_ns)) {
-        read_text("/proc/loadavg", text, sizeof text);
+        rp_core_read_text("/proc/loadavg", text, sizeof text);
         rp_capture_add_number(&args, "load_percent", (int64_t)(strtod(text, NULL) * 100));
         if (!sched_getaffinity(getpid(), sizeof set, &set))
             rp_capture_add_number(&args, "processors", CPU_COUNT(&set));

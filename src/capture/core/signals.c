@@ -15,7 +15,6 @@
  */
 #include "capture/core/state.h"
 
-#include <fcntl.h>
 #include <reprise/metrics.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,27 +158,12 @@ void rp_core_signal_step(uint64_t ticks)
         atomic_store(&signals.tid, (uint32_t)syscall(SYS_gettid));
 }
 
-/* The first numbers of a file in /proc. */
-static int read_numbers(const char *path, unsigned long long *a, unsigned long long *b)
-{
-    char text[96];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return sscanf(text, "%llu %llu", a, b);
-}
-
 /* Reports how long the thread of the steps was ready but had no processor. */
 static void tell_delay(uint32_t tid)
 {
     unsigned long long ran, delay;
-    char path[64];
 
-    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", tid);
-    if (read_numbers(path, &ran, &delay) != 2)
+    if (!rp_core_read_schedstat(tid, &ran, &delay))
         return;
     if (signals.read_tid == tid && delay > signals.delay_ns)
         RP_TIMED_SAMPLE("without a processor", delay - signals.delay_ns);
@@ -190,8 +174,10 @@ static void tell_delay(uint32_t tid)
 static void tell_memory(void)
 {
     unsigned long long pages, resident;
+    char text[96];
 
-    if (read_numbers("/proc/self/statm", &pages, &resident) == 2)
+    rp_core_read_text("/proc/self/statm", text, sizeof text);
+    if (sscanf(text, "%llu %llu", &pages, &resident) == 2)
         RP_BYTES("memory", resident * (unsigned long long)sysconf(_SC_PAGESIZE));
 }
 

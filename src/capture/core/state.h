@@ -253,6 +253,8 @@ void rp_core_update(void);           /* recomputes page->on */
 void rp_core_step(const char *name); /* a step begins */
 bool rp_core_is_step(const char *name);
 const char *rp_core_option(const char *key);
+/* Reads a small file, cut to the size; "" if there is none. Returns the length. */
+size_t rp_core_read_text(const char *path, char *to, size_t size);
 enum { RP_CORE_WARN_FOLDER = 1, RP_CORE_WARN_CHUNK = 2, RP_CORE_WARN_FULL = 4 };
 void rp_core_warn(unsigned once, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void rp_core_child(void); /* after a fork */
@@ -304,6 +306,8 @@ void rp_core_signal(enum rp_capture_signal which, uint64_t value);
 void rp_core_processors_init(void);
 void rp_core_processors_forget(void);    /* in the child of a fork */
 void rp_core_processors_tick(bool last); /* helper; the last time at the end of the process */
+/* How long a thread ran, and was ready without running; false if the kernel does not count. */
+bool rp_core_read_schedstat(uint32_t tid, unsigned long long *ran_ns, unsigned long long *ready_ns);
 
 /* ---- keep ---- */
 void rp_core_keep_init(void);

@@ -122,6 +122,6 @@ enum rp_code rp_report_join_pairs(const struct rp_ranks *ranks, const struct rp_
         nranks[out->host_of[r]]++;
     for (uint32_t from = 0; from < out->nhosts; from++)
         for (uint32_t to = 0; to < out->nhosts; to++)
-            pair_of(&ctx, from, to)->wait_ns /= nranks[from];
+            pair_of(&ctx, from, to)->wait_ns /= nranks[from] ? nranks[from] : 1;
     return RP_OK;
 }
