@@ -164,6 +164,10 @@ static bool read_one(struct mangled *m)
         m->p += 2;
         return true;
     }
+    if (*m->p == 'L' && top_of(m) == 'N') { /* the next name is static: no literal */
+        m->p++;
+        return true;
+    }
     if (strchr("NIJLXF", *m->p))
         return open_code(m, *m->p);
     if (*m->p == 'E') {

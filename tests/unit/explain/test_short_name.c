@@ -87,6 +87,46 @@ static void mangled_names_are_read(void **state)
               "act_and_mul_kernel");
 }
 
+/* Each code of mangled names, with what c++filt says in short words. */
+static void codes_of_mangled_names(void **state)
+{
+    static const struct {
+        const char *name, *plain;
+    } rows[] = {
+        {"_Z5abc", "abc("},
+        {"_Z9f", "f("}, /* cut */
+        {"_ZN3foo3barIiE3bazEv", "foo::bar<int>::baz("},
+        {"_ZN2at6nativeL9my_kernelEi", "at::native::my_kernel("},
+        {"_ZN2at12_GLOBAL__N_13funEv", "at::fun("},
+        {"_Z1fI3FooIiES1_EvT_", "f<Foo<int>>"},
+        {"_Z1fIJifEEvv", "f<int, float>"},
+        {"_Z1fIKPfEvv", "f<float>"},
+        {"_Z1fISt6vectorIiEEvv", "f<vector<int>>"},
+        {"_Z1fIXadL_Z1gvEEEvv", "f<g>"},
+        {"_Z1fITnPFT_RKS3_Ei", "f<int("},
+        {"_Z1fIDF16_DF16bEvv", "f<f16, bf16>"},
+        {"_Z1fIDpiEvv", "f<int>"},
+        /* literals: the type of a number is left out, whatever it is */
+        {"_Z1fILi256ELb1EEvv", "f<256, 1>"},
+        {"_Z1fILin3EfEvv", "f<3, float>"},
+        {"_Z1fIL4Kind2ELi5EEvv", "f<Kind, 2, 5>"},
+        {"_Z1fILN3foo3barE5EEvv", "f<foo::bar, 5>"},
+        {"_Z1fILS_12ELb0EEvv", "f<12, 0>"},
+        {"_Z1fIfdiljmhtsbcaxyvwE", "f<float, double, int, long, uint, ulong, uchar, ushort, short, "
+                                   "bool, char, schar, llong, ullong, void, wchar>"},
+    };
+    char out[200];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_true(rp_demangle(rows[i].name, out, sizeof out));
+        assert_string_equal(out, rows[i].plain);
+    }
+    assert_true(rp_demangle("_Z9my_kernelPf", out, 6));
+    assert_string_equal(out, "my_ke");
+    assert_false(rp_demangle("_Z1f", out, sizeof "_Z" - 1));
+}
+
 static void libraries_show_their_tile(void **state)
 {
     UNUSED_STATE(state);
@@ -174,6 +214,7 @@ int test_short_name(void)
         cmocka_unit_test(functors_say_what_a_kernel_does),
         cmocka_unit_test(kernels_inside_others_are_named),
         cmocka_unit_test(mangled_names_are_read),
+        cmocka_unit_test(codes_of_mangled_names),
         cmocka_unit_test(libraries_show_their_tile),
         cmocka_unit_test(other_names_stay),
         cmocka_unit_test(long_names_are_cut),
