@@ -152,22 +152,30 @@ static void streams_are_numbered_by_their_ids(void **state)
     rp_arena_release(&arena);
 }
 
-/* The same with the events of 9 before those of 24: "9" is less than "24". */
+/* Where one stream is beside another: ids are numbers, and of equal ones the process that comes first
+   decides. */
 static void ids_of_streams_are_numbers(void **state)
 {
-    const struct row rows[] = {
-        {'X', "kernel", NAME, 0, 9, 10, 5, 1, 9},
-        {'X', "kernel", NAME, 0, 24, 20, 5, 2, 24},
-    };
-    struct rp_arena arena = RP_ARENA_INIT;
-    struct rp_collectives c = COLLECTIVES_OF(rows, &arena);
+    static const struct {
+        int64_t first, second, first_pid, second_pid;
+        uint32_t places[2];
+    } rows[] = {{9, 24, 0, 0, {0, 1}}, {24, 9, 0, 0, {1, 0}}, {7, 9, 0, 0, {0, 1}},
+                {9, 7, 0, 0, {1, 0}},  {7, 7, 1, 2, {0, 1}},  {7, 7, 2, 1, {0, 1}}};
 
     UNUSED_STATE(state);
-    assert_int_equal(c.list.n, 2);
-    assert_int_equal(c.list.at[0].stream, 0);
-    assert_int_equal(c.list.at[1].stream, 1);
-    rp_collectives_release(&c);
-    rp_arena_release(&arena);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row row[] = {
+            {'X', "kernel", NAME, rows[i].first_pid, rows[i].first, 10, 5, 1, rows[i].first},
+            {'X', "kernel", NAME, rows[i].second_pid, rows[i].second, 20, 5, 2, rows[i].second}};
+        struct rp_arena arena = RP_ARENA_INIT;
+        struct rp_collectives c = COLLECTIVES_OF(row, &arena);
+
+        assert_int_equal(c.list.n, 2);
+        assert_int_equal(c.list.at[0].stream, rows[i].places[0]);
+        assert_int_equal(c.list.at[1].stream, rows[i].places[1]);
+        rp_collectives_release(&c);
+        rp_arena_release(&arena);
+    }
 }
 
 static void facts_come_from_the_spans_around_the_launch(void **state)

@@ -375,6 +375,9 @@ static void copies_are_device_work(void **state)
     assert_int_equal(rp_whole_steps(m.t), 3);
     m.t->steps[2].flags |= RP_STEP_CUT_OFF;
     assert_int_equal(rp_whole_steps(m.t), 2);
+    m.span = rp_trace_span(m.t); /* up to the step that was cut off */
+    assert_int_equal(m.span.begin_ns, 0);
+    assert_int_equal(m.span.end_ns, 200);
     measured_release(&m);
 }
 

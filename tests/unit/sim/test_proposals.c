@@ -249,6 +249,61 @@ static void most_launches_come_again(void **state)
     }
 }
 
+/* At both sides of the edge: fewer than half of the kernels have a launch of their own. */
+static void most_kernels_are_launched_by_graphs(void **state)
+{
+    static const struct {
+        int in_graph, single, unlaunched;
+        bool already;
+    } rows[] = {{3, 1, 0, true},  {2, 1, 0, true}, {1, 1, 0, false}, {1, 1, 1, true},
+                {0, 1, 2, false}, {3, 2, 0, true}, {2, 2, 0, false}, {4, 0, 0, true}};
+    static const char *const names[] = {"gemm", "relu", "add", "norm", "softmax"};
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct row row[64];
+        struct bench b = {.n = 1};
+        size_t n = 0;
+
+        for (int64_t step = 0, at = 0; step < 3; step++, at += 1000) {
+            int64_t corr = 100 * step + 1, to = at + 100;
+
+            row[n++] = (struct row){'X',
+                                    "user_annotation",
+                                    step == 0   ? "ProfilerStep#0"
+                                    : step == 1 ? "ProfilerStep#1"
+                                                : "ProfilerStep#2",
+                                    1,
+                                    1,
+                                    at,
+                                    990};
+            if (rows[i].in_graph)
+                row[n++] =
+                    (struct row){'X', "cuda_runtime", "cudaGraphLaunch", 1, 1, at + 10, 5, corr};
+            for (int k = 0; k < rows[i].in_graph; k++, to += 50)
+                row[n++] = (struct row){'X', "kernel", names[k], 0, 7, to, 40, corr, 7};
+            for (int k = 0; k < rows[i].single; k++, to += 50) {
+                row[n++] = (struct row){
+                    'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, at + 20 + 10 * k, 5, ++corr};
+                row[n++] = (struct row){'X', "kernel", names[k], 0, 7, to, 40, corr, 7};
+            }
+            for (int k = 0; k < rows[i].unlaunched; k++, to += 50)
+                row[n++] = (struct row){'X', "kernel", names[k], 0, 7, to, 40, 5000 + corr + k, 7};
+        }
+        b.traces[0] = trace_of(row, n);
+        rp_arena_init(&b.arenas[0]);
+        assert_ok(rp_sim_part_init(&b.parts[0], b.traces[0], &b.arenas[0], &err), &err);
+        b.list[0] = &b.parts[0];
+        assert_ok(rp_sim_run_init(&b.run, b.list, 1, &err), &err);
+        err = (struct rp_err)RP_ERR_INIT;
+        if ((rp_whatif_applies(&rp_whatif_cuda_graphs, &b.run, &err) == RP_WHATIF_NOT &&
+             strstr(err.text, "by CUDA graphs already")) != rows[i].already)
+            fail_msg("row %zu: %s", i, err.text);
+        bench_release(&b);
+    }
+}
+
 /* Each step has a piece of its own and one that all have: 16 different ones, and 17. */
 static void few_graphs_can_be_captured(void **state)
 {
@@ -416,6 +471,7 @@ int test_proposals(void)
         cmocka_unit_test(changes_are_made_in_the_words_of_the_framework),
         cmocka_unit_test(a_condition_has_three_answers),
         cmocka_unit_test(most_launches_come_again),
+        cmocka_unit_test(most_kernels_are_launched_by_graphs),
         cmocka_unit_test(few_graphs_can_be_captured),
         cmocka_unit_test(reads_may_decide),
         cmocka_unit_test(inputs_of_kernels_do_not_overlap),
