@@ -57,6 +57,7 @@ static const struct rp_option keys[] = {
     {"set cuda.calls", 0, RP_OPT_CHOICE, "usual|launches|records|all|none", "usual", NULL, 0},
     {"set cuda.detach", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
     {"set cuda.graph", 0, RP_OPT_CHOICE, "node|graph", "node", NULL, 0},
+    {"set cuda.state", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
     {"set cuda.sync", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
     {"set frameworks.memory", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},
     {"set frameworks.min_ns", 0, RP_OPT_INT, "N", "10000", NULL, 0},

@@ -9,6 +9,7 @@
 #include "replay/bundle.h"
 #include "replay/graph.h"
 #include "replay/import.h"
+#include "replay/operator.h"
 #include "replay/surgery.h"
 
 #include <reprise/recording.h>
@@ -383,6 +384,10 @@ static enum rp_code replay_answer(struct rp_ctx *ctx, const struct rp_dataset *d
         return run_pair(ctx, dataset, settings, result, err);
     if (!dataset)
         return rp_err_set(err, RP_USAGE, "'replay' needs a program");
+    if (!strcmp(action, "extract") && rp_replay_is_recording(dataset)) {
+        result->type = type_of_action("operators");
+        return rp_replay_operators(dataset, settings, result, err);
+    }
     if (rp_replay_is_bundle(dataset, &manifest) && dataset->ngiven == 1)
         return run_bundle(ctx, dataset, manifest, settings, result, err);
     if (find_saved_model(dataset, &manifest))
@@ -574,6 +579,17 @@ static const struct rp_field imported_fields[] = {
 static const struct rp_type imported_type = {"imported", sizeof(struct rp_replay_imported),
                                              imported_fields, NULL};
 
+static const struct rp_field operator_fields[] = {
+    RP_FIELD(struct rp_replay_operator, name, STR, NONE, "operator", "its name", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_operator, shapes, STR, NONE, "shapes", "of its inputs", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_operator, calls, I64, COUNT, "calls", "that were recorded", 0),
+    RP_FIELD(struct rp_replay_operator, time_ns, I64, NS, "median",
+             "of the work on the device that a call starts; without a device, of the call", 0),
+    RP_FIELD(struct rp_replay_operator, file, STR, NONE, "script", "that runs it alone", 0),
+    RP_FIELD_END};
+static const struct rp_type operator_type = {"operator", sizeof(struct rp_replay_operator),
+                                             operator_fields, NULL};
+
 static const struct rp_field replay_fields[] = {
     RP_FIELD(struct rp_replay, program, STR, NONE, "program", "the file", RP_SHORTEN),
     RP_FIELD(struct rp_replay, format, STR, NONE, "format", "what was read", 0),
@@ -634,6 +650,8 @@ static const struct rp_field replay_fields[] = {
                   "with 'isolate' those that differ, with 'bisect' those that are left", 0),
     RP_FIELD_LIST(struct rp_replay, imported, &imported_type, "imported",
                   "with 'import': bundles that were written", 0),
+    RP_FIELD_LIST(struct rp_replay, operators, &operator_type, "operators",
+                  "with 'extract' and a trace: scripts that were written", 0),
     RP_FIELD_LIST(struct rp_replay, files, &file_type, "files", "members of the bundle", 0),
     RP_FIELD_LIST(struct rp_replay, warnings, &rp_type_string, "warnings",
                   "limits of the measurement", RP_WARN),
@@ -652,9 +670,9 @@ static const struct rp_type *type_of_action(const char *action)
         const char *action;
         struct rp_type type;
     } others[] = {{"isolate", OF("divergences")}, {"bisect", OF("divergences")},
-                  {"import", OF("imported")},     {"engines", OF("engines")},
-                  {"pack", OF("files")},          {"unpack", OF("files")},
-                  {"info", OF("files")}};
+                  {"operators", OF("operators")}, {"import", OF("imported")},
+                  {"engines", OF("engines")},     {"pack", OF("files")},
+                  {"unpack", OF("files")},        {"info", OF("files")}};
 #undef OF
 
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -686,10 +704,11 @@ static const struct rp_option options[] = {
     {"ulp", 0, RP_OPT_INT, "N", NULL, "tolerance in units in the last place", 0},
     {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "count NaN as wrong even where NaN is expected", 0},
     {"save", 0, RP_OPT_PATH, "FILE", NULL,
-     "file for the outputs (.npz); for 'pack', 'bisect' and 'extract' a bundle (.tar) or program; "
+     "file for the outputs (.npz); for 'pack', 'bisect' and 'extract' a bundle (.tar), program or script; "
      "for 'unpack', 'import' and 'capture' a folder",
      0},
-    {"op", 0, RP_OPT_TEXT, "NAME", NULL, "with 'extract': operations of that name; * and ? match",
+    {"op", 0, RP_OPT_TEXT, "NAME", NULL,
+     "with 'extract': operations of that name; * and ? match; of a trace NAME#SHAPES",
      RP_OPT_REPEAT},
     {"opcode", 0, RP_OPT_TEXT, "CODE", NULL, "with 'extract': operations such as 'dot'", 0},
     {"scope", 0, RP_OPT_TEXT, "PATTERN", NULL,
@@ -764,8 +783,10 @@ const struct rp_question_row rp_ask_replay = {
                      "reprise replay module.txt --check engine:ref\tcompare two engines\n"
                      "reprise replay module.txt --profile 10\twhere the time goes\n"
                      "reprise replay isolate before.txt after.txt\twhere two programs differ\n"
+                     "reprise replay extract trace.json.gz --op aten::mm --save op.py\ta recorded "
+                     "operator, alone\n"
                      "reprise replay engines\twhat can run programs here\n",
-                 .accepts = RP_ACCEPTS_PROGRAMS | RP_ACCEPTS_NONE_TOO,
+                 .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS | RP_ACCEPTS_NONE_TOO,
                  .options = options,
                  .type = &replay_type},
     .run = replay_run};

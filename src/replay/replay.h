@@ -70,6 +70,10 @@ struct rp_replay_divergence { /* an operation that isolate found, or that bisect
     int64_t iteration, wrong, elements;
     double max_abs, max_rel;
 };
+struct rp_replay_operator { /* of a trace, for which a script was written */
+    const char *name, *shapes, *file;
+    int64_t calls, time_ns;
+};
 struct rp_replay_imported { /* a bundle that was made, or why there is none */
     const char *module, *from, *inputs, *bundle, *message;
     bool ok;
@@ -84,7 +88,8 @@ struct rp_replay {
     int64_t isolated, compared_pairs, unpaired, operations_before, operations, trials;
     int64_t rank, partitions, compile_ns, upload_ns, first_ns;
     struct rp_replay_times run_ns;
-    size_t noutputs, ninstructions, nengines, nfiles, ncompared, ndivergences, nimported, nwarnings;
+    size_t noutputs, ninstructions, nengines, nfiles, ncompared, ndivergences, nimported, nwarnings,
+        noperators;
     struct rp_replay_output *outputs;
     struct rp_replay_op *instructions;
     struct rp_replay_engine *engines;
@@ -92,6 +97,7 @@ struct rp_replay {
     struct rp_replay_compared *compared;
     struct rp_replay_divergence *divergences;
     struct rp_replay_imported *imported;
+    struct rp_replay_operator *operators;
     const char **warnings;
     bool ok;
 };

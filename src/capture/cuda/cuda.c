@@ -15,6 +15,7 @@
  *                              fewer, the same by CUPTI's records, or all (calls.c)
  *   cuda.sync=on|off           waits and events (default on)
  *   cuda.detach=on|off         with --detail: CUPTI is left where nothing is recorded (default on)
+ *   cuda.state=on|off          the state of the device, once a second (device_state.c; default on)
  *   cuda.counters=A,B          hardware counters of each kernel, in place of records (counters.c)
  */
 #include "capture/cuda/cuda.h"

@@ -12,12 +12,14 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#define TICKS    10 /* ticks of the recorder between two measurements */
-#define SM_CLOCK 1
-#define OF_GPU   0  /* the sensor of temperatures */
-#define BY_POWER 74 /* fields: ns for which the clock was lower, since the driver was loaded */
-#define BY_HEAT  75
-#define TYPE_ULL 3
+#define TICKS        10 /* ticks of the recorder between two measurements */
+#define SM_CLOCK     1
+#define MEMORY_CLOCK 2
+#define OF_GPU       0  /* the sensor of temperatures */
+#define BY_POWER     74 /* fields: ns for which the clock was lower, since the driver was loaded */
+#define BY_HEAT      75
+#define TYPE_ULL     3
+#define XID          8 /* events: the driver reports an error of the device */
 
 struct field_value { /* of NVML */
     unsigned id, scope;
@@ -26,6 +28,12 @@ struct field_value { /* of NVML */
     unsigned long long value;
 };
 _Static_assert(sizeof(struct field_value) == 40, "as in nvml.h");
+
+struct event { /* of NVML */
+    void *device;
+    unsigned long long type, number;
+    unsigned instances[2];
+};
 
 static struct {
     bool opened, usable;
@@ -38,12 +46,27 @@ static struct {
     int (*temperature)(void *device, int sensor, unsigned *celsius);
     int (*memory)(void *device, unsigned long long bytes[3]); /* all, free, used */
     int (*fields)(void *device, int n, struct field_value *values);
+    int (*wait)(void *set, struct event *out, unsigned ms);
+    void *errors; /* the set of events */
     int (*shut_down)(void);
 } nvml;
 
 static void *symbol(void *handle, const char *name)
 {
     return handle ? dlsym(handle, name) : NULL;
+}
+
+/* Errors are told from now on, where the driver can tell them. */
+static bool open_errors(void *library)
+{
+    int (*create)(void **), (*subscribe)(void *, unsigned long long, void *);
+
+    *(void **)&create = symbol(library, "nvmlEventSetCreate");
+    *(void **)&subscribe = symbol(library, "nvmlDeviceRegisterEvents");
+    *(void **)&nvml.wait = symbol(library, "nvmlEventSetWait_v2");
+    if (!create || !subscribe || create(&nvml.errors) || subscribe(nvml.device, XID, nvml.errors))
+        nvml.wait = NULL;
+    return true;
 }
 
 static bool open_nvml(int device)
@@ -63,7 +86,7 @@ static bool open_nvml(int device)
     *(void **)&nvml.fields = symbol(library, "nvmlDeviceGetFieldValues");
     *(void **)&nvml.shut_down = symbol(library, "nvmlShutdown");
     return address_of && init && find && !address_of(address, sizeof address, device) && !init() &&
-           !find(address, &nvml.device);
+           !find(address, &nvml.device) && open_errors(library);
 }
 
 static void tell(enum rp_capture_signal which, uint64_t value, const char *counter, double shown)
@@ -96,6 +119,15 @@ static void tell_limits(void)
     }
 }
 
+static void tell_errors(void)
+{
+    struct event e = {0};
+
+    while (nvml.wait && !nvml.wait(nvml.errors, &e, 0))
+        if (e.device == nvml.device && rp_cuda.cap->active())
+            rp_cuda.cap->counter("device error (Xid)", (double)e.number);
+}
+
 /* Called ten times a second on the recorder's thread. */
 static void look(void)
 {
@@ -114,6 +146,8 @@ static void look(void)
         return;
     if (nvml.clock && !nvml.clock(nvml.device, SM_CLOCK, &number))
         tell(RP_CAPTURE_DEVICE_CLOCK, number, "device clock (MHz)", number);
+    if (nvml.clock && rp_cuda.cap->active() && !nvml.clock(nvml.device, MEMORY_CLOCK, &number))
+        rp_cuda.cap->counter("device memory clock (MHz)", number);
     if (nvml.power && !nvml.power(nvml.device, &number))
         tell(RP_CAPTURE_DEVICE_POWER, number / 1000, "device power (W)", number / 1e3);
     if (nvml.temperature && rp_cuda.cap->active() &&
@@ -122,11 +156,13 @@ static void look(void)
     if (nvml.memory && rp_cuda.cap->signals() && !nvml.memory(nvml.device, bytes))
         rp_cuda.cap->signal(RP_CAPTURE_DEVICE_MEMORY, bytes[2]);
     tell_limits();
+    tell_errors();
 }
 
 void rp_cuda_watch_device(void)
 {
-    rp_cuda.cap->source("cuda", look, NULL);
+    if (!rp_cuda_option_is("cuda.state", "off"))
+        rp_cuda.cap->source("cuda", look, NULL);
 }
 
 /* The files that NVML has opened are those of the core's thread, which ends. */
