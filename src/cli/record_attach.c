@@ -55,6 +55,8 @@ static bool is_of_kernel(int64_t pid)
     return at && strtoul(at, NULL, 10) & 0x00200000;
 }
 
+#define YAMA_NOBODY 3 /* cannot be lowered */
+
 /* Returns the system setting that may forbid to read the memory of a process of the same user. */
 static int yama_scope(void)
 {
@@ -83,9 +85,11 @@ static void explain_denied(int64_t pid, const char *command, struct rp_err *err)
     else if (scope)
         snprintf(err->text, sizeof err->text,
                  "the kernel does not let this process read process %lld: "
-                 "kernel.yama.ptrace_scope is %d; run as root, set it to 0 with sysctl, or start "
-                 "the program with 'reprise %s -- PROGRAM'",
-                 (long long)pid, scope, command);
+                 "kernel.yama.ptrace_scope is %d; %sstart the program with 'reprise %s -- PROGRAM'",
+                 (long long)pid, scope,
+                 scope < YAMA_NOBODY ? "run as root, set it to 0 with sysctl, or "
+                                     : "until the machine starts again nobody may, not even root: ",
+                 command);
     else
         snprintf(
             err->text, sizeof err->text,

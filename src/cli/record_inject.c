@@ -457,8 +457,10 @@ static bool seize(struct inject *in)
 {
     if (!ptrace(PTRACE_SEIZE, in->pid, 0, 0))
         return true;
-    record_live_explain(in->pid, in->err);
-    return fail(in, strerror(errno));
+    int code = errno;
+    if (code == EPERM)
+        record_live_explain(in->pid, in->err);
+    return fail(in, strerror(code));
 }
 
 /* Traces it in a place that is right: the places where it is stopped differ. Between two of them it

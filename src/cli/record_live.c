@@ -105,6 +105,12 @@ void record_live_explain(pid_t pid, struct rp_err *err)
                  "process %d is traced by process %lld (a debugger, strace, another profiler), and "
                  "a process has one tracer: end that first",
                  (int)pid, tracer);
+    else if (number_of(getpid(), "Seccomp", 10))
+        snprintf(err->text, sizeof err->text,
+                 "cannot attach to process %d: a filter of system calls (seccomp), as containers "
+                 "have one, forbids ptrace: 'docker run --cap-add SYS_PTRACE' or '--security-opt "
+                 "seccomp=unconfined', or start the program with 'reprise record -- PROGRAM'",
+                 (int)pid);
 }
 
 /* -------------------------------------------------------------------------- may it be recorded */
@@ -121,12 +127,14 @@ static bool is_ours(pid_t pid)
 static bool check(pid_t pid, struct rp_err *err)
 {
     const char *what = NULL;
+    char line[256];
 
     if (record_attach_check(pid, "record", err) != RP_OK)
         return false;
-    record_live_explain(pid, err);
-    if (err->text[0])
+    if (number_of(pid, "TracerPid", 10)) {
+        record_live_explain(pid, err);
         return false;
+    }
     if (!is_ours(pid))
         what = "belongs to another user, who must be the one to record it";
     else if (!has_our_machine(pid))
@@ -134,10 +142,13 @@ static bool check(pid_t pid, struct rp_err *err)
     else if (!has_our(pid, "ns/mnt") || !has_our(pid, "root"))
         what = "is in another container or root folder, where the recorder's library and the "
                "recording have other paths: run 'reprise record --pid' in there";
-    else if (number_of(pid, "Seccomp", 10) != number_of(getpid(), "Seccomp", 10) ||
+    else if (number_of(pid, "Seccomp", 10) > number_of(getpid(), "Seccomp", 10) ||
              number_of(pid, "Seccomp_filters", 10) > number_of(getpid(), "Seccomp_filters", 10))
         what = "has a sandbox (seccomp) of its own, which may end it where a library is loaded: "
                "start it with 'reprise record -- PROGRAM', or without the sandbox";
+    else if (strstr(status_of(pid, "x86_Thread_features", line, sizeof line), "shstk"))
+        what = "has a shadow stack (CET), against which calls from outside fail: start it with "
+               "'reprise record -- PROGRAM', or with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off";
     if (what)
         snprintf(err->text, sizeof err->text, "process %d %s", (int)pid, what);
     return !what;

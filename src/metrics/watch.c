@@ -125,6 +125,8 @@ struct member {
     int64_t moved_ns;                    /* when the end of one of its steps was last seen */
 };
 
+#define PAST 512 /* slices, a quarter of an hour or more */
+
 struct watch {
     struct rp_metrics_watcher options;
     double tick_ns;
@@ -134,7 +136,8 @@ struct watch {
     size_t used;                                      /* slices */
     struct rp_metric_set steps[RP_WINDOW_SLICES + 1]; /* of one rank at the begin of each slice, and
                                                          at the end of the newest */
-    int64_t slice_ns[RP_WINDOW_SLICES + 1];           /* and when that was */
+    double past[PAST];                                /* mean steps of slices before the window */
+    size_t npast;                                     /* so many there were */
     double steps_seen;                                /* of all ranks */
     int64_t moved_ns;                                 /* when the end of a step was last seen */
     char *told; /* the subjects of the previous look's alerts */
@@ -316,7 +319,6 @@ static enum rp_code keep_steps(struct watch *w, size_t at, struct rp_err *err)
     rp_metric_set_release(to);
     *to = (struct rp_metric_set){.tick_ns = NULL};
     rp_arena_init(&to->arena);
-    w->slice_ns[at] = rp_clock_ns();
     return rp_metric_set_merge(to, first_rank(w)->set, err);
 }
 
@@ -333,9 +335,11 @@ static enum rp_code begin_slices(struct watch *w, struct rp_err *err)
 static void forget_oldest(struct watch *w)
 {
     struct rp_metric_set oldest = w->steps[0];
+    const struct rp_window_slice *first = &w->members.at[0].slice[0];
 
+    if (first->steps > 0)
+        w->past[w->npast++ % PAST] = first->step_ns / first->steps;
     memmove(w->steps, w->steps + 1, RP_WINDOW_SLICES * sizeof *w->steps);
-    memmove(w->slice_ns, w->slice_ns + 1, RP_WINDOW_SLICES * sizeof *w->slice_ns);
     w->steps[RP_WINDOW_SLICES] = oldest; /* to be used again */
     for (size_t i = 0; i < w->members.n; i++)
         memmove(w->members.at[i].slice, w->members.at[i].slice + 1,
@@ -496,7 +500,11 @@ static void compare_past(struct answer *a)
             a->root->past_ns = whole(rp_metric_percentile(past, 50));
             a->root->change_ratio = change =
                 (double)a->root->step_ns / (double)a->root->past_ns - 1;
+            double earlier[PAST];
+            size_t n = w->npast < PAST ? w->npast : PAST;
+            memcpy(earlier, w->past, n * sizeof *earlier);
             if (change > w->options.least_share &&
+                rp_window_is_longer((double)a->root->step_ns, earlier, n) &&
                 !strcmp(rp_metric_verdict(past, m, change), "slower"))
                 alert(a, "steps",
                       rp_arena_textf(a->arena, "steps take %s, %s longer than before (%s)",

@@ -31,6 +31,11 @@ RP_DECISION(LEAST_STEPS, "steps",
 RP_DECISION(LEAST_PAST, "steps",
             "the median of fewer has an interval of more than a quarter of them on either side",
             "metrics/a_short_past_is_not_compared_with");
+#define FAR_OUT 3
+RP_DECISION(FAR_OUT, "quartile distances",
+            "the usual fence of what is far out; on a machine that other programs load, the steps "
+            "of a healthy job became up to a quarter longer than before again and again",
+            "metrics/steps_are_longer_only_beyond_their_past");
 #define STILL_STEPS 20
 RP_DECISION(
     STILL_STEPS, "steps",
@@ -212,12 +217,17 @@ static void find_late(struct judge *j, struct rp_window_late *out)
         steps += j->ranks[latest].slice[i].steps;
         step_ns += j->ranks[latest].slice[i].step_ns;
     }
+    /* only over slices in which it was late, so that recent lateness is not averaged away */
+    double late_ns = j->sums[latest].sum / (steps * j->sums[latest].n / (double)j->used);
+    enum rp_window_cause cause = cause_of(j, latest, late_ns);
+    /* other programs take a processor from one rank, then from another */
+    if (cause == RP_WINDOW_PROCESSOR && j->sums[latest].n < RP_WINDOW_SLICES)
+        return;
     out->rank = latest;
     out->whole_host = host;
-    /* only over slices in which it was late, so that recent lateness is not averaged away */
-    out->late_ns = j->sums[latest].sum / (steps * j->sums[latest].n / (double)j->used);
-    out->share = out->late_ns / (step_ns / steps);
-    out->cause = cause_of(j, latest, out->late_ns);
+    out->late_ns = late_ns;
+    out->share = late_ns / (step_ns / steps);
+    out->cause = cause;
 }
 
 static enum rp_code judge_ranks(struct judge *j, struct rp_window_late *out, struct rp_err *err)
@@ -256,6 +266,16 @@ bool rp_window_is_slice(double steps)
 bool rp_window_is_past(double steps)
 {
     return steps >= LEAST_PAST;
+}
+
+bool rp_window_is_longer(double step_ns, double *past, size_t n)
+{
+    double low = rp_peers_low(past, n);
+
+    for (size_t i = 0; i < n; i++)
+        past[i] = -past[i];
+    double high = -rp_peers_low(past, n);
+    return n >= RP_WINDOW_SLICES && step_ns > high + FAR_OUT * (high - low);
 }
 
 bool rp_window_is_still(double ns, double usual_ns, double longest_ns)

@@ -50,5 +50,7 @@ enum rp_code rp_window_judge(const struct rp_window_rank *ranks, size_t n, size_
 /* Whether a rank did enough for a slice, or for a past to compare with. */
 bool rp_window_is_slice(double steps);
 bool rp_window_is_past(double steps);
+/* Whether a step is longer than in earlier slices, beyond what these differ by. Changes `past`. */
+bool rp_window_is_longer(double step_ns, double *past, size_t n);
 /* Whether nothing has moved for so long that it is worth reporting. */
 bool rp_window_is_still(double ns, double usual_ns, double longest_ns);

@@ -7,9 +7,10 @@
  *     run/rank0.host/s_...                          the ring
  *     run.kept/step-000250/rank0.host/s_...         the same files, by a hard link
  *
- * Such a folder is a recording of its own. Each process decides by the same rule: in a job whose
- * ranks wait for each other a slow step is slow, and has the same number, on all of them. A mark in
- * the recording says which part of the step was longer than usual.
+ * Such a folder is a recording of its own. Each process decides for itself, and asks all of the
+ * recording to keep that moment, in the control file: one rank without the others explains nothing.
+ * What several ask for within the length of the ring is one moment. A mark in the recording says
+ * which part of the step was longer than usual.
  *
  * The thread of the steps only decides; files are linked and removed by the helper thread.
  */
@@ -17,6 +18,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -35,8 +37,9 @@ static struct {
     _Atomic uint64_t step;             /* number of steps measured: all but the first, number 0 */
     uint64_t ns[PARTS][WINDOW];        /* of the last ones */
     _Atomic uint64_t began[MOST_LAST]; /* in ticks, by step, for the last ones */
-    uint64_t quiet;                    /* nothing is kept before this step */
-    uint32_t kept;
+    _Atomic uint64_t quiet;            /* nothing is kept before this step */
+    _Atomic uint32_t kept;
+    uint64_t moment;         /* number of the step that was kept last */
     _Atomic uint64_t wanted; /* number of the step; 0: none */
 } keep;
 
@@ -52,7 +55,7 @@ void rp_core_keep_init(void)
 
 void rp_core_keep_forget(void)
 {
-    keep.step = keep.quiet = 0;
+    keep.step = keep.quiet = keep.moment = 0;
     keep.kept = 0;
     atomic_store(&keep.wanted, 0);
 }
@@ -116,7 +119,6 @@ void rp_core_keep_step(uint64_t step_ns, uint64_t collectives_ns, uint64_t input
         (double)step_ns > keep.ratio * (double)usual_ns) {
         tell_why(ns, usual_ns);
         keep.quiet = keep.step + keep.last;
-        keep.kept++;
         atomic_store(&keep.wanted, keep.step + 1);
         rp_core_helper_wake();
     }
@@ -166,16 +168,44 @@ bool rp_core_keep_now(const char *name)
     return dir != NULL;
 }
 
+void rp_core_keep_moment(uint64_t step)
+{
+    char name[40];
+
+    if (!rp_core_keeps() || keep.kept >= MOST_KEPT ||
+        (keep.moment && step + keep.last > keep.moment && step < keep.moment + keep.last))
+        return;
+    keep.moment = step;
+    keep.kept++;
+    keep.quiet = keep.step + keep.last;
+    snprintf(name, sizeof name, "step-%06llu", (unsigned long long)step);
+    rp_core_keep_now(name);
+}
+
+/* Asks all processes of the recording, and this one, to keep the moment. */
+static void ask(uint64_t step)
+{
+    char path[sizeof rp_core.root + 16], line[40];
+    int n = snprintf(line, sizeof line, "keep %llu\n", (unsigned long long)step);
+
+    snprintf(path, sizeof path, "%s/" RP_CTF_CONTROL_NAME, rp_core.root);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    bool asked = fd >= 0 && write(fd, line, (size_t)n) == n;
+    if (fd >= 0)
+        close(fd);
+    if (asked)
+        rp_core_control_read(false);
+    else
+        rp_core_keep_moment(step);
+}
+
 /* Called on the helper's thread ten times a second, and when a step is to be kept. */
 void rp_core_keep_tick(void)
 {
     uint64_t wanted = atomic_exchange(&keep.wanted, 0), step = keep.step;
-    char name[40];
 
-    if (wanted) {
-        snprintf(name, sizeof name, "step-%06llu", (unsigned long long)wanted);
-        rp_core_keep_now(name);
-    }
+    if (wanted)
+        ask(wanted);
     if (rp_core_keeps() && step > keep.last)
         rp_core_ring_drop_before(atomic_load(&keep.began[(step - keep.last) % MOST_LAST]));
 }

@@ -115,6 +115,16 @@ static void a_rank_without_a_processor_is_named_so(void **state)
     assert_int_equal(judge(SLICES).cause, RP_WINDOW_HOST);
 }
 
+static void a_processor_that_comes_back_is_nobodys_lateness(void **state)
+{
+    (void)state;
+    make_job(SLICES);
+    delay(0, 1, SLICES, 1 * MS, NULL);
+    for (size_t i = 1; i < SLICES; i++)
+        ranks[0].slice[i].delay_ns = STEPS * 0.9 * MS;
+    assert_int_equal(judge(SLICES).rank, RANKS);
+}
+
 static void a_low_clock_is_the_cause(void **state)
 {
     (void)state;
@@ -154,6 +164,20 @@ static void a_short_past_is_not_compared_with(void **state)
     assert_true(rp_window_is_past(70));
 }
 
+static void steps_are_longer_only_beyond_their_past(void **state)
+{
+    double past[8] = {11, 9, 9, 11, 9, 11, 9, 11};
+
+    (void)state;
+    assert_false(rp_window_is_longer(16.5, past, 8)); /* 11 + 3 * (11 - 9) */
+    for (size_t i = 0; i < 8; i++)
+        past[i] = i % 2 ? 9 : 11;
+    assert_true(rp_window_is_longer(17.5, past, 8));
+    for (size_t i = 0; i < 8; i++)
+        past[i] = i % 2 ? 9 : 11;
+    assert_false(rp_window_is_longer(17.5, past, 7));
+}
+
 static void a_job_that_stands_still_is_told(void **state)
 {
     (void)state;
@@ -171,6 +195,8 @@ int test_window(void)
         cmocka_unit_test(a_late_rank_is_named_with_its_cause),
         cmocka_unit_test(one_pause_is_nobodys_lateness),
         cmocka_unit_test(a_rank_without_a_processor_is_named_so),
+        cmocka_unit_test(a_processor_that_comes_back_is_nobodys_lateness),
+        cmocka_unit_test(steps_are_longer_only_beyond_their_past),
         cmocka_unit_test(a_low_clock_is_the_cause),
         cmocka_unit_test(a_slow_host_is_named_as_one),
         cmocka_unit_test(a_slice_has_some_steps),
