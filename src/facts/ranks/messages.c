@@ -108,10 +108,7 @@ static bool read_operation(const struct rp_message_finder *f, rp_event e,
         op->from = -1;
     if (op->to < 0 && op->from < 0)
         return read_in_group(f, e, facts, op);
-    if (op->to >= 0 &&
-        op->from >= 0) /* the name has both ends of one message, so this rank must be identified */
-        *(op->own == op->to ? &op->to : &op->from) = -1;
-    return op->own >= 0;
+    return op->own >= 0; /* of both ends of a message, one is this rank */
 }
 
 static enum rp_code add_message(struct rp_message_finder *f, uint64_t group, int64_t from,

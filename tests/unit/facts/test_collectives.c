@@ -152,8 +152,39 @@ static void streams_are_numbered_by_their_ids(void **state)
     rp_arena_release(&arena);
 }
 
-/* Where one stream is beside another: ids are numbers, and of equal ones the process that comes first
-   decides. */
+/* Two spans of one call under other names belong together by group and number, if they have both.
+ */
+static void numbers_join_calls_of_other_names(void **state)
+{
+    static const struct {
+        int64_t seq;
+        const char *group;
+        bool same;
+    } rows[] = {{0, "world", true}, {1, "world", true}, {-1, "world", false}, {0, NULL, false}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint64_t key[2];
+
+        for (int r = 0; r < 2; r++) {
+            const struct row row[] = {
+                {'X', "collective_comm", r ? "MPI_Allreduce" : "MPI_Iallreduce", 1, 5, 10, 50,
+                 .key = "Seq", .value = rows[i].seq,
+                 .text_key = rows[i].group ? "Process Group Name" : NULL, .text = rows[i].group}};
+            struct rp_arena arena = RP_ARENA_INIT;
+            struct rp_collectives c = COLLECTIVES_OF(row, &arena);
+
+            assert_int_equal(c.list.n, 1);
+            key[r] = c.list.at[0].key;
+            rp_collectives_release(&c);
+            rp_arena_release(&arena);
+        }
+        assert_int_equal(key[0] == key[1], rows[i].same);
+    }
+}
+
+/* Where one stream is beside another: ids are numbers, and of equal ones the process that comes
+   first decides. */
 static void ids_of_streams_are_numbers(void **state)
 {
     static const struct {
@@ -806,6 +837,7 @@ int test_collectives(void)
         cmocka_unit_test(types_have_names_and_sizes),
         cmocka_unit_test(bus_factors_are_those_of_rings),
         cmocka_unit_test(streams_are_numbered_by_their_ids),
+        cmocka_unit_test(numbers_join_calls_of_other_names),
         cmocka_unit_test(ids_of_streams_are_numbers),
         cmocka_unit_test(facts_come_from_the_spans_around_the_launch),
         cmocka_unit_test(sizes_come_from_the_launching_operator),

@@ -78,6 +78,25 @@ static void the_two_sides_of_a_message(void **state)
     }
 }
 
+/* Rank 0 is a peer as others are; a rank that is not known has none. */
+static void peers_and_ranks_begin_at_zero(void **state)
+{
+    static const struct row to = {'X', KERNEL, "Dst Rank", 0}, from = {'X', KERNEL, "Src Rank", 0},
+                            nobody = {'X', KERNEL, "Dst Rank", -1};
+    static const struct {
+        const struct row *row;
+        int rank, messages;
+    } rows[] = {{&to, 1, 1}, {&from, 1, 1}, {&to, 0, 0}, {&nobody, 1, 0}, {&to, -1, 0}};
+    struct rank r;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rank_open(&r, rows[i].row, rows[i].rank, 4);
+        assert_int_equal(r.c.messages.n, rows[i].messages);
+        rank_close(&r);
+    }
+}
+
 /* The pair that is found knows which of its participants sends. */
 static void pairs_know_who_sends(void **state)
 {
@@ -270,6 +289,7 @@ static void sizes_of_a_group_are_added(void **state)
 int test_messages(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_two_sides_of_a_message),
+                                       cmocka_unit_test(peers_and_ranks_begin_at_zero),
                                        cmocka_unit_test(pairs_know_who_sends),
                                        cmocka_unit_test(one_call_may_do_both),
                                        cmocka_unit_test(a_kernel_stands_for_a_group),
