@@ -8,6 +8,7 @@
  * find out, discarded, and lowered again. Outputs of functions are in the arena, because functions
  * call functions, and 64 outputs would take 19 kB of the stack.
  */
+#include "base/scope.h"
 #include "lower/inner.h"
 #include "program/opcodes.h"
 
@@ -130,48 +131,54 @@ static bool learn_list_shape(struct rp_lower_value *state, const struct rp_lower
     return true;
 }
 
-/* Lowers the function that an attribute names over the parts of a tuple, in the innermost
-   computation. If it reveals the shapes of list elements, it must be lowered again. */
-static enum rp_code lower_part_of_loop(struct rp_lower *l, const struct rp_lower_node *node,
-                                       const char *attr, struct rp_lower_value *state, size_t n,
-                                       bool body, bool *learned, struct rp_lower_value *root)
+/* A part of a loop, over the parts of a tuple, in the innermost computation. */
+struct loop {
+    const struct rp_lower_node *node;
+    rp_lower_part_fn *part;
+    const void *of;
+    struct rp_lower_value *state;
+    size_t n;
+};
+
+/* If it reveals the shapes of list elements, it must be lowered again. */
+static enum rp_code lower_part_of_loop(struct rp_lower *l, const struct loop *loop, bool body,
+                                       bool *learned, struct rp_lower_value *root)
 {
-    struct rp_lower_value *v = RP_ARENA_NEW(&l->arena, struct rp_lower_value, n + 1),
-                          *made = RP_ARENA_NEW(&l->arena, struct rp_lower_value, RP_LOWER_OUTPUTS);
+    size_t n = loop->n, count = 0, room = n > RP_LOWER_OUTPUTS ? n : RP_LOWER_OUTPUTS;
+    struct rp_lower_value *v = RP_ARENA_NEW(&l->arena, struct rp_lower_value, n + 1);
+    struct rp_lower_value *made RP_FREED = calloc(room, sizeof *made);
     struct rp_lower_value tuple = rp_lower_like(l, RP_ELEM_F32, NULL, 0);
-    size_t count = 0;
 
     RP_TRY(rp_err_need(v && made, l->err, "lowering a loop"));
-    memcpy(v, state, n * sizeof *v);
+    memcpy(v, loop->state, n * sizeof *v);
     rp_lower_begin_tuple(l, &tuple, RP_OP_PARAMETER, v, n);
     take_parts(l, &tuple, v, n);
-    RP_TRY(rp_lower_call(l, node, attr, v, n, made, &count));
+    RP_TRY(loop->part(l, loop->node, loop->of, body, v, n, made, &count));
     if (!body) {
         if (count != 1 || made[0].rank)
-            return rp_lower_misfit(l, node, "the condition is not a scalar");
+            return rp_lower_misfit(l, loop->node, "the condition is not a scalar");
         struct rp_lower_value pred = rp_lower_convert(l, &made[0], RP_ELEM_PRED);
         *root = rp_lower_unary(l, RP_OP_COPY, &pred);
         return RP_OK;
     }
     for (size_t i = 0; i < n; i++)
-        if (count != n ||
-            (!learn_list_shape(&state[i], &made[i], learned) && !same_type(&made[i], &state[i])))
-            return rp_lower_refuse(l, node,
+        if (count != n || (!learn_list_shape(&loop->state[i], &made[i], learned) &&
+                           !same_type(&made[i], &loop->state[i])))
+            return rp_lower_refuse(l, loop->node,
                                    "a value changes its shape from one iteration to the next");
     *root = make_tuple(l, made, n);
     return RP_OK;
 }
 
 /* Does the same as a computation of its own; RP_NONE if it must be lowered again. */
-static enum rp_code lower_loop_computation(struct rp_lower *l, const struct rp_lower_node *node,
-                                           const char *attr, struct rp_lower_value *state, size_t n,
-                                           bool body, uint32_t *computation)
+static enum rp_code lower_loop_computation(struct rp_lower *l, const struct loop *loop, bool body,
+                                           uint32_t *computation)
 {
     struct rp_lower_value root = {0};
     bool learned = false;
     char name[32];
     uint32_t outer = rp_lower_open(l);
-    enum rp_code code = lower_part_of_loop(l, node, attr, state, n, body, &learned, &root);
+    enum rp_code code = lower_part_of_loop(l, loop, body, &learned, &root);
 
     *computation = RP_NONE;
     if (code != RP_OK || learned) {
@@ -183,34 +190,47 @@ static enum rp_code lower_loop_computation(struct rp_lower *l, const struct rp_l
     return RP_OK;
 }
 
-RP_LOWER(loop)
+enum rp_code rp_lower_repeat(struct rp_lower *l, const struct rp_lower_node *node,
+                             rp_lower_part_fn *part, const void *of, struct rp_lower_value *state,
+                             size_t n)
 {
-    struct rp_lower_value *state = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nin + 1);
+    const struct loop loop = {node, part, of, state, n};
     uint32_t condition, body;
 
-    RP_TRY(rp_err_need(state, l->err, "lowering a loop"));
-    if (nin > RP_LOWER_OUTPUTS)
-        return rp_lower_refuse(l, node, "too many outputs");
-    memcpy(state, in, nin * sizeof *state);
-    RP_TRY(lower_loop_computation(l, node, "body", state, nin, true, &body));
-    for (size_t i = 0; i < nin; i++)
+    RP_TRY(lower_loop_computation(l, &loop, true, &body));
+    for (size_t i = 0; i < n; i++)
         if (!state[i].id)
             state[i] = rp_lower_fill(l, 0, &state[i]);
     if (body == RP_NONE)
-        RP_TRY(lower_loop_computation(l, node, "body", state, nin, true, &body));
+        RP_TRY(lower_loop_computation(l, &loop, true, &body));
     if (body == RP_NONE)
         return rp_lower_refuse(l, node, "the shapes of a list's elements change");
-    RP_TRY(lower_loop_computation(l, node, "cond", state, nin, false, &condition));
-    struct rp_lower_value tuple = make_tuple(l, state, nin);
+    RP_TRY(lower_loop_computation(l, &loop, false, &condition));
+    struct rp_lower_value tuple = make_tuple(l, state, n);
     struct rp_lower_value result = rp_lower_like(l, RP_ELEM_F32, NULL, 0);
-    rp_lower_begin_tuple(l, &result, RP_OP_WHILE, state, nin);
+    rp_lower_begin_tuple(l, &result, RP_OP_WHILE, state, n);
     rp_lower_operand(l, &tuple);
     rp_lower_calls(l, body);
     rp_lower_calls(l, condition);
-    memcpy(out, state, nin * sizeof *out);
-    take_parts(l, &result, out, nin);
-    *nout = nin;
+    take_parts(l, &result, state, n);
     return RP_OK;
+}
+
+static enum rp_code call_part(struct rp_lower *l, const struct rp_lower_node *node, const void *of,
+                              bool body, struct rp_lower_value *v, size_t n,
+                              struct rp_lower_value *made, size_t *nmade)
+{
+    (void)of;
+    return rp_lower_call(l, node, body ? "body" : "cond", v, n, made, nmade);
+}
+
+RP_LOWER(loop)
+{
+    if (nin > RP_LOWER_OUTPUTS)
+        return rp_lower_refuse(l, node, "too many outputs");
+    memcpy(out, in, nin * sizeof *out);
+    *nout = nin;
+    return rp_lower_repeat(l, node, call_part, NULL, out, nin);
 }
 
 /* ---- lists of tensors ---- */

@@ -382,6 +382,10 @@ const struct rp_lower_row rp_lower_elementwise[] = {
     {"Identity", lower_same, RP_LOWER_NO_OPCODE, 1},
     {"IdentityN", lower_same, RP_LOWER_NO_OPCODE, 1},
     {"StopGradient", lower_same, RP_LOWER_NO_OPCODE, 1},
+    {"Enter", lower_same, RP_LOWER_NO_OPCODE, 1}, /* and the rest of loops: frames.c */
+    {"Exit", lower_same, RP_LOWER_NO_OPCODE, 1},
+    {"LoopCond", lower_same, RP_LOWER_NO_OPCODE, 1},
+    {"NextIteration", lower_same, RP_LOWER_NO_OPCODE, 1},
     {"PreventGradient", lower_same, RP_LOWER_NO_OPCODE, 1},
     {"Snapshot", lower_same, RP_LOWER_NO_OPCODE, 1},
     {"CheckNumerics", lower_same, RP_LOWER_NO_OPCODE, 1},

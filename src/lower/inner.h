@@ -29,17 +29,28 @@ struct rp_lower_node {
     struct rp_lower_scope *scope;
     struct rp_lower_value *outputs; /* once it is lowered */
     size_t noutputs;
-    bool busy;   /* it is being lowered: if it is met again, it is its own input */
-    bool opened; /* its inputs were already visited */
+    uint32_t carried; /* which value of a loop it is a part of (frames.c), from 1 */
+    bool busy;        /* it is being lowered: if it is met again, it is its own input */
+    bool opened;      /* its inputs were already visited */
 };
 
-/* The graph, or the body of a function that is called. */
+/* A value that enters a loop of TensorFlow's version 1, where it is changed or only read. */
+struct rp_lower_carried {
+    struct rp_bytes frame;                             /* the name of the loop */
+    struct rp_lower_node *enter, *merge, *side, *exit; /* NULL: it has none */
+    struct rp_bytes next;                              /* what it becomes */
+};
+
+/* The graph, the body of a function that is called, or a part of a loop. */
 struct rp_lower_scope {
-    struct rp_bytes function; /* a FunctionDef; empty for the graph */
+    struct rp_bytes function;    /* a FunctionDef; empty for the graph */
+    struct rp_lower_scope *base; /* of a loop: from where its nodes are copied as they are met */
     const struct rp_lower_value *arguments;
     size_t narguments;
-    RP_VEC(struct rp_lower_node) nodes;
-    struct rp_map by_name;       /* from hash of the name to its node */
+    RP_VEC(struct rp_lower_node *) nodes;
+    struct rp_map by_name;            /* from hash of the name to its node */
+    struct rp_lower_carried *carried; /* those of one loop beside each other; NULL: not yet known */
+    size_t ncarried;
     struct rp_lower_scope *next; /* links all scopes, so that they can be released */
 };
 
@@ -67,7 +78,7 @@ struct rp_lower {
     struct rp_bytes library;
     struct rp_lower_scope *scopes;
     struct rp_program_builder builder;
-    uint32_t values, depth;
+    uint32_t values, depth, copies;
     uint32_t computations, computation; /* how many were opened, and the innermost one, from 1 */
     RP_VEC(struct rp_lower_operation) operations; /* by the number of the value */
     RP_VEC(struct rp_lower_region) regions;
@@ -79,6 +90,7 @@ struct rp_lower {
     size_t nfeeds;
     char unknown[2048]; /* operators, "A, B" */
     size_t nunknown;
+    enum rp_code failed; /* a node was not copied */
     struct rp_err *err;
 };
 
@@ -130,6 +142,42 @@ enum rp_code rp_lower_as(struct rp_lower *l, const struct rp_lower_node *node,
 enum rp_code rp_lower_call(struct rp_lower *l, const struct rp_lower_node *node, const char *attr,
                            const struct rp_lower_value *in, size_t nin, struct rp_lower_value *out,
                            size_t *nout);
+
+/* ---- nodes and loops ---- */
+
+bool rp_lower_same(struct rp_bytes a, struct rp_bytes b);
+bool rp_lower_is(const struct rp_lower_node *node, const char *op);
+/* NULL: there is none of that name. */
+struct rp_lower_node *rp_lower_find_node(struct rp_lower *l, struct rp_lower_scope *scope,
+                                         struct rp_bytes name);
+/* Returns the name of the node of a tensor, "x" of "x:1". */
+struct rp_bytes rp_lower_node_name(struct rp_bytes tensor);
+/* Returns the text of an input; empty if there are not so many. */
+struct rp_bytes rp_lower_input(const struct rp_lower_node *node, size_t i);
+/* Lowers the node of a tensor and all that it needs. */
+enum rp_code rp_lower_tensor(struct rp_lower *l, struct rp_lower_scope *scope, struct rp_bytes text,
+                             struct rp_lower_value *out);
+enum rp_code rp_lower_set_outputs(struct rp_lower *l, struct rp_lower_node *node,
+                                  const struct rp_lower_value *out, size_t n);
+struct rp_lower_scope *rp_lower_new_scope(struct rp_lower *l);
+uint32_t rp_lower_deeper(const struct rp_lower *l, uint32_t a, uint32_t b); /* of two guards */
+
+/* Lowers the condition of a loop, or its body, over the values v, in the innermost computation;
+   `made` has room for n values and for RP_LOWER_OUTPUTS. */
+typedef enum rp_code rp_lower_part_fn(struct rp_lower *l, const struct rp_lower_node *node,
+                                      const void *of, bool body, struct rp_lower_value *v, size_t n,
+                                      struct rp_lower_value *made, size_t *nmade);
+/* Replaces `state` by what a loop over it leaves. */
+enum rp_code rp_lower_repeat(struct rp_lower *l, const struct rp_lower_node *node,
+                             rp_lower_part_fn *part, const void *of, struct rp_lower_value *state,
+                             size_t n);
+bool rp_lower_leaves(const struct rp_lower_node *node); /* it is an Exit */
+/* Lowers the loop that an Exit leaves; other nodes of its kind have their outputs then, too. */
+enum rp_code rp_lower_exit(struct rp_lower *l, struct rp_lower_node *node,
+                           struct rp_lower_value *out);
+/* Returns the values of the loop that an Exit leaves; n is 0 if it leaves none. */
+enum rp_code rp_lower_loop_of(struct rp_lower *l, const struct rp_lower_node *exit,
+                              const struct rp_lower_carried **out, size_t *n);
 
 /* ---- constants ---- */
 

@@ -14,10 +14,11 @@
 #include <string.h>
 
 #define DEPTH          32
-#define CALL_DEPTH_MAX 64   /* the limit for functions in functions */
-#define INPUTS_MAX     4096 /* of one node */
+#define CALL_DEPTH_MAX 64        /* the limit for functions in functions */
+#define INPUTS_MAX     4096      /* of one node */
+#define COPIES_MAX     (1 << 18) /* nodes of functions and loops: each may hold two of the next */
 
-static bool bytes_equal(struct rp_bytes a, struct rp_bytes b)
+bool rp_lower_same(struct rp_bytes a, struct rp_bytes b)
 {
     return a.n == b.n && (!a.n || !memcmp(a.at, b.at, a.n));
 }
@@ -25,6 +26,26 @@ static bool bytes_equal(struct rp_bytes a, struct rp_bytes b)
 static struct rp_bytes text_bytes(const char *text)
 {
     return (struct rp_bytes){(const uint8_t *)text, strlen(text)};
+}
+
+bool rp_lower_is(const struct rp_lower_node *node, const char *op)
+{
+    return rp_lower_same(node->op, text_bytes(op));
+}
+
+static enum rp_code add_node(struct rp_lower *l, struct rp_lower_scope *scope,
+                             struct rp_lower_node node)
+{
+    struct rp_lower_node *kept = RP_ARENA_NEW(&l->arena, struct rp_lower_node, 1);
+
+    if ((scope->function.n || scope->base) && ++l->copies > COPIES_MAX)
+        return rp_err_set(l->err, RP_LIMIT,
+                          "functions and loops in each other make more than %d nodes", COPIES_MAX);
+    RP_TRY(rp_err_need(kept, l->err, "lowering a graph"));
+    *kept = node;
+    RP_TRY(rp_vec_push(&scope->nodes, kept, l->err));
+    return rp_map_put(&scope->by_name, rp_hash_bytes(node.name.at, node.name.n),
+                      (uint32_t)scope->nodes.n - 1, l->err);
 }
 
 static enum rp_code fill_scope(struct rp_lower *l, struct rp_lower_scope *scope,
@@ -38,14 +59,12 @@ static enum rp_code fill_scope(struct rp_lower *l, struct rp_lower_scope *scope,
 
         node.name = rp_proto_find(item.bytes, RP_TF_NODE_NAME);
         node.op = rp_proto_find(item.bytes, RP_TF_NODE_OP);
-        RP_TRY(rp_vec_push(&scope->nodes, node, l->err));
-        RP_TRY(rp_map_put(&scope->by_name, rp_hash_bytes(node.name.at, node.name.n),
-                          (uint32_t)scope->nodes.n - 1, l->err));
+        RP_TRY(add_node(l, scope, node));
     }
     return rp_proto_finish(&c, l->err);
 }
 
-static struct rp_lower_scope *new_scope(struct rp_lower *l)
+struct rp_lower_scope *rp_lower_new_scope(struct rp_lower *l)
 {
     struct rp_lower_scope *scope = RP_ARENA_NEW(&l->arena, struct rp_lower_scope, 1);
 
@@ -56,12 +75,38 @@ static struct rp_lower_scope *new_scope(struct rp_lower *l)
     return scope;
 }
 
-static struct rp_lower_node *find_node(struct rp_lower_scope *scope, struct rp_bytes name)
+struct rp_bytes rp_lower_node_name(struct rp_bytes tensor)
+{
+    const uint8_t *colon = tensor.n ? memchr(tensor.at, ':', tensor.n) : NULL;
+
+    return (struct rp_bytes){tensor.at, colon ? (size_t)(colon - tensor.at) : tensor.n};
+}
+
+struct rp_bytes rp_lower_input(const struct rp_lower_node *node, size_t i)
+{
+    return rp_proto_find_nth(node->message, RP_TF_NODE_INPUT, i);
+}
+
+static struct rp_lower_node *known_node(const struct rp_lower_scope *scope, struct rp_bytes name)
 {
     uint32_t i = rp_map_get(&scope->by_name, rp_hash_bytes(name.at, name.n));
 
-    return i < scope->nodes.n && bytes_equal(scope->nodes.at[i].name, name) ? &scope->nodes.at[i]
-                                                                            : NULL;
+    return i < scope->nodes.n && rp_lower_same(scope->nodes.at[i]->name, name) ? scope->nodes.at[i]
+                                                                               : NULL;
+}
+
+struct rp_lower_node *rp_lower_find_node(struct rp_lower *l, struct rp_lower_scope *scope,
+                                         struct rp_bytes name)
+{
+    struct rp_lower_node *node = known_node(scope, name), *of;
+
+    if (node || !scope->base || !(of = known_node(scope->base, name)))
+        return node;
+    l->failed =
+        add_node(l, scope,
+                 (struct rp_lower_node){
+                     .message = of->message, .name = of->name, .op = of->op, .scope = scope});
+    return l->failed == RP_OK ? scope->nodes.at[scope->nodes.n - 1] : NULL;
 }
 
 /* ---- values ---- */
@@ -70,29 +115,27 @@ static enum rp_code lower_with_inputs(struct rp_lower *l, struct rp_lower_node *
 
 /* Finds "name", "name:2" or, in functions, "name:output:2"; arguments of functions have plain
    names. */
-static enum rp_code value_of(struct rp_lower *l, struct rp_lower_scope *scope, struct rp_bytes text,
+enum rp_code rp_lower_tensor(struct rp_lower *l, struct rp_lower_scope *scope, struct rp_bytes text,
                              struct rp_lower_value *out)
 {
-    const uint8_t *colon = memchr(text.at, ':', text.n), *last = NULL;
-    struct rp_bytes name = {text.at, colon ? (size_t)(colon - text.at) : text.n};
+    struct rp_bytes name = rp_lower_node_name(text);
+    const uint8_t *last = name.n < text.n ? memrchr(text.at, ':', text.n) : NULL;
     size_t index = 0;
 
-    if (colon)
-        last = memrchr(text.at, ':', text.n);
     for (const uint8_t *p = last ? last + 1 : NULL; p && p < text.at + text.n; p++) {
         if (*p < '0' || *p > '9' || index > INPUTS_MAX)
             return rp_err_set(l->err, RP_FORMAT, "'%.*s' is not the name of a tensor",
                               (int)(text.n < 200 ? text.n : 200), (const char *)text.at);
         index = index * 10 + (size_t)(*p - '0');
     }
-    if (scope->function.n && !colon) {
+    if (scope->function.n && !last) {
         struct rp_proto_item item;
         struct rp_bytes signature = rp_proto_find(scope->function, RP_TF_FUNCTION_SIGNATURE);
         size_t i = 0;
         struct rp_proto_cursor c = rp_proto_cursor(signature.at, signature.n, 0, DEPTH);
 
         while (rp_proto_next_bytes(&c, RP_TF_OP_INPUT_ARG, &item)) {
-            if (bytes_equal(rp_proto_find(item.bytes, RP_TF_ARG_NAME), name) &&
+            if (rp_lower_same(rp_proto_find(item.bytes, RP_TF_ARG_NAME), name) &&
                 i < scope->narguments) {
                 *out = scope->arguments[i];
                 return RP_OK;
@@ -100,7 +143,9 @@ static enum rp_code value_of(struct rp_lower *l, struct rp_lower_scope *scope, s
             i++;
         }
     }
-    struct rp_lower_node *node = find_node(scope, name);
+    struct rp_lower_node *node = rp_lower_find_node(l, scope, name);
+    if (l->failed != RP_OK)
+        return l->failed;
     if (!node)
         return rp_err_set(l->err, RP_FORMAT, "there is no node '%.*s'",
                           (int)(name.n < 200 ? name.n : 200), (const char *)name.at);
@@ -124,7 +169,7 @@ static enum rp_code inputs_of(struct rp_lower *l, struct rp_lower_node *node,
             (item.bytes.n && *item.bytes.at == '^'))
             continue;
         RP_TRY(list.n == INPUTS_MAX ? rp_lower_refuse(l, node, "too many inputs")
-                                    : value_of(l, node->scope, item.bytes, &value));
+                                    : rp_lower_tensor(l, node->scope, item.bytes, &value));
         RP_TRY(rp_vec_push(&list, value, l->err));
     }
     *n = list.n;
@@ -148,9 +193,10 @@ static enum rp_code add_feed(struct rp_lower *l, size_t i, struct rp_lower_value
 }
 
 /* Returns the feed of a node's first output, or nfeeds. */
-static size_t feed_of(const struct rp_lower *l, struct rp_bytes name)
+static size_t feed_of(const struct rp_lower *l, const struct rp_lower_node *node)
 {
-    size_t i = 0;
+    struct rp_bytes name = node->name;
+    size_t i = node->scope->function.n || node->scope->base ? l->nfeeds : 0;
 
     for (; i < l->nfeeds; i++) {
         const char *tensor = l->feeds[i].tensor;
@@ -171,7 +217,7 @@ static struct rp_bytes find_function(const struct rp_lower *l, struct rp_bytes n
 
     while (rp_proto_next(&c, &item))
         if (item.number == RP_TF_LIBRARY_FUNCTION && item.wire == RP_WIRE_BYTES &&
-            bytes_equal(
+            rp_lower_same(
                 rp_proto_find(rp_proto_find(item.bytes, RP_TF_FUNCTION_SIGNATURE), RP_TF_OP_NAME),
                 name))
             return item.bytes;
@@ -186,7 +232,7 @@ static struct rp_bytes function_result(struct rp_bytes function, struct rp_bytes
 
     while (rp_proto_next(&c, &item))
         if (item.number == RP_TF_FUNCTION_RET && item.wire == RP_WIRE_BYTES &&
-            bytes_equal(rp_proto_find(item.bytes, RP_TF_TEXT_ENTRY_KEY), name))
+            rp_lower_same(rp_proto_find(item.bytes, RP_TF_TEXT_ENTRY_KEY), name))
             return rp_proto_find(item.bytes, RP_TF_TEXT_ENTRY_VALUE);
     return (struct rp_bytes){(const uint8_t *)"", 0};
 }
@@ -197,7 +243,7 @@ static enum rp_code call_function(struct rp_lower *l, const struct rp_lower_node
 {
     struct rp_bytes signature = rp_proto_find(function, RP_TF_FUNCTION_SIGNATURE);
     struct rp_proto_cursor c = rp_proto_cursor(signature.at, signature.n, 0, DEPTH);
-    struct rp_lower_scope *scope = new_scope(l);
+    struct rp_lower_scope *scope = rp_lower_new_scope(l);
     struct rp_proto_item item;
 
     RP_TRY(rp_err_need(scope, l->err, "lowering a call"));
@@ -209,9 +255,9 @@ static enum rp_code call_function(struct rp_lower *l, const struct rp_lower_node
     while (rp_proto_next_bytes(&c, RP_TF_OP_OUTPUT_ARG, &item)) {
         if (*nout == RP_LOWER_OUTPUTS)
             return rp_lower_refuse(l, node, "too many outputs");
-        RP_TRY(value_of(l, scope,
-                        function_result(function, rp_proto_find(item.bytes, RP_TF_ARG_NAME)),
-                        &out[*nout]));
+        RP_TRY(rp_lower_tensor(l, scope,
+                               function_result(function, rp_proto_find(item.bytes, RP_TF_ARG_NAME)),
+                               &out[*nout]));
         ++*nout;
     }
     return rp_proto_finish(&c, l->err);
@@ -271,7 +317,7 @@ static const struct rp_lower_row *find_row(struct rp_bytes op)
 {
     for (size_t t = 0; rp_lower_rows[t]; t++)
         for (const struct rp_lower_row *row = rp_lower_rows[t]; row->op; row++)
-            if (bytes_equal(text_bytes(row->op), op))
+            if (rp_lower_same(text_bytes(row->op), op))
                 return row;
     return NULL;
 }
@@ -300,7 +346,7 @@ bool rp_tf_lower_knows(const char *op, size_t n, unsigned *opcode)
     bool known = row != NULL;
 
     for (size_t i = 0; i < NOTHERS; i++)
-        known |= bytes_equal(name, text_bytes(others[i]));
+        known |= rp_lower_same(name, text_bytes(others[i]));
     if (opcode)
         *opcode = row ? row->opcode : RP_LOWER_NO_OPCODE;
     return known;
@@ -365,13 +411,16 @@ static enum rp_code lower_operator(struct rp_lower *l, struct rp_lower_node *nod
 
     node->op = plain_op_name(node->op);
     const struct rp_lower_row *row = find_row(node->op);
-    if (bytes_equal(node->op, text_bytes("Const"))) {
+    if (rp_lower_is(node, "Const")) {
         *nout = 1;
         return rp_lower_constant(l, node, out);
     }
+    if (rp_lower_leaves(node)) {
+        *nout = 1;
+        return rp_lower_exit(l, node, out);
+    }
     RP_TRY(inputs_of(l, node, &in, &nin));
-    if (bytes_equal(node->op, text_bytes("PartitionedCall")) ||
-        bytes_equal(node->op, text_bytes("StatefulPartitionedCall")))
+    if (rp_lower_is(node, "PartitionedCall") || rp_lower_is(node, "StatefulPartitionedCall"))
         function =
             find_function(l, rp_proto_find(rp_proto_find(rp_lower_attr(node, "f"), RP_TF_ATTR_FUNC),
                                            RP_TF_NAME_ATTRS_NAME));
@@ -392,20 +441,32 @@ static enum rp_code lower_operator(struct rp_lower *l, struct rp_lower_node *nod
     return code;
 }
 
-static uint32_t deeper(const struct rp_lower *l, uint32_t a, uint32_t b)
+uint32_t rp_lower_deeper(const struct rp_lower *l, uint32_t a, uint32_t b)
 {
     return !a || (b && l->guards.at[b - 1].depth > l->guards.at[a - 1].depth) ? b : a;
+}
+
+enum rp_code rp_lower_set_outputs(struct rp_lower *l, struct rp_lower_node *node,
+                                  const struct rp_lower_value *out, size_t n)
+{
+    struct rp_lower_value *kept = RP_ARENA_NEW(&l->arena, struct rp_lower_value, n + 1);
+
+    RP_TRY(rp_err_need(kept, l->err, "lowering a graph"));
+    memcpy(kept, out, n * sizeof *out);
+    node->outputs = kept;
+    node->noutputs = n;
+    return RP_OK;
 }
 
 /* Sets the outputs of a node; `out` has room for as many as there may be. */
 static enum rp_code lower_into(struct rp_lower *l, struct rp_lower_node *node,
                                struct rp_lower_value *out)
 {
-    size_t feed = node->scope->function.n ? l->nfeeds : feed_of(l, node->name), nout = 1;
+    size_t feed = feed_of(l, node), nout = 1;
     uint32_t guard = 0;
 
     RP_TRY(feed < l->nfeeds ? add_feed(l, feed, out) : lower_operator(l, node, out, &nout));
-    if (feed == l->nfeeds && l->guarded && !bytes_equal(node->op, text_bytes("Merge"))) {
+    if (feed == l->nfeeds && l->guarded && !rp_lower_is(node, "Merge") && !rp_lower_leaves(node)) {
         /* Finds the innermost side of a switch on which the inputs of a node are. Constants depend
            on a side by an input "^name", an Identity of it. */
         struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
@@ -418,27 +479,23 @@ static enum rp_code lower_into(struct rp_lower *l, struct rp_lower_node *node,
             bool waits = name.n && *name.at == '^';
 
             if (!waits) {
-                RP_TRY(value_of(l, node->scope, name, &value));
-                guard = deeper(l, guard, value.guard);
+                RP_TRY(rp_lower_tensor(l, node->scope, name, &value));
+                guard = rp_lower_deeper(l, guard, value.guard);
                 continue;
             }
             struct rp_lower_node *side =
-                find_node(node->scope, (struct rp_bytes){name.at + 1, name.n - 1});
+                rp_lower_find_node(l, node->scope, (struct rp_bytes){name.at + 1, name.n - 1});
             if (!side || side->busy || (side->opened && !side->outputs) ||
-                !bytes_equal(side->op, text_bytes("Identity")))
+                !rp_lower_is(side, "Identity"))
                 continue;
             RP_TRY(lower_with_inputs(l, side));
-            guard = deeper(l, guard, side->noutputs ? side->outputs->guard : 0);
+            guard = rp_lower_deeper(l, guard, side->noutputs ? side->outputs->guard : 0);
         }
         RP_TRY(rp_proto_finish(&c, l->err));
     }
     for (size_t i = 0; i < nout; i++)
-        out[i].guard = deeper(l, out[i].guard, guard);
-    node->outputs = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nout + 1);
-    RP_TRY(rp_err_need(node->outputs, l->err, "lowering a graph"));
-    memcpy(node->outputs, out, nout * sizeof *out);
-    node->noutputs = nout;
-    return RP_OK;
+        out[i].guard = rp_lower_deeper(l, out[i].guard, guard);
+    return rp_lower_set_outputs(l, node, out, nout);
 }
 
 /* Calls of functions come back here, so the outputs, 19 kB, must not be on the stack. */
@@ -449,8 +506,9 @@ static enum rp_code lower_one(struct rp_lower *l, struct rp_lower_node *node)
     if (node->outputs)
         return RP_OK;
     if (node->busy || l->depth >= CALL_DEPTH_MAX)
-        return rp_lower_refuse(
-            l, node, node->busy ? "the node is its own input" : "functions are nested too deep");
+        return rp_lower_refuse(l, node,
+                               node->busy ? "the node is its own input"
+                                          : "functions or loops are nested too deep");
     out = malloc(RP_LOWER_OUTPUTS * sizeof *out);
     RP_TRY(rp_err_need(out, l->err, "lowering a graph"));
     node->busy = true;
@@ -466,30 +524,39 @@ struct node_stack {
     RP_VEC(struct rp_lower_node *) list;
 };
 
-/* Pushes the nodes of the same scope that a node reads and that are not yet lowered, the first on
-   top. */
+/* Pushes the node of a tensor in a scope if it is not yet lowered. */
+static enum rp_code push_input(struct rp_lower *l, struct rp_lower_scope *scope,
+                               struct rp_bytes text, struct node_stack *stack)
+{
+    struct rp_bytes name = rp_lower_node_name(text);
+
+    if (!text.n || *text.at == '^' || (name.n == text.n && scope->function.n))
+        return RP_OK; /* arguments of functions have no colon */
+    struct rp_lower_node *input = rp_lower_find_node(l, scope, name);
+    if (!input || input->outputs)
+        return RP_OK;
+    if (input->opened)
+        return rp_lower_refuse(l, input, "the node is its own input");
+    return rp_vec_push(&stack->list, input, l->err);
+}
+
+/* Pushes the nodes of the same scope that a node reads, the first on top. What leaves a loop reads
+   all that enters it. */
 static enum rp_code push_inputs(struct rp_lower *l, const struct rp_lower_node *node,
                                 struct node_stack *stack)
 {
     struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
-    size_t first = stack->list.n;
+    const struct rp_lower_carried *carried;
+    size_t first = stack->list.n, n = 0;
     struct rp_proto_item item;
 
-    while (rp_proto_next(&c, &item)) {
-        struct rp_bytes name = item.bytes;
-        const uint8_t *colon = name.n ? memchr(name.at, ':', name.n) : NULL;
-
-        if (item.number != RP_TF_NODE_INPUT || item.wire != RP_WIRE_BYTES || !name.n ||
-            *name.at == '^' || (!colon && node->scope->function.n))
-            continue; /* arguments of functions have no colon */
-        if (colon)
-            name.n = (size_t)(colon - name.at);
-        struct rp_lower_node *input = find_node(node->scope, name);
-        if (!input || input->outputs)
-            continue;
-        if (input->opened)
-            return rp_lower_refuse(l, input, "the node is its own input");
-        RP_TRY(rp_vec_push(&stack->list, input, l->err));
+    if (rp_lower_leaves(node)) {
+        RP_TRY(rp_lower_loop_of(l, node, &carried, &n));
+        for (size_t i = 0; i < n; i++)
+            RP_TRY(push_input(l, node->scope, rp_lower_input(carried[i].enter, 0), stack));
+    } else {
+        while (rp_proto_next_bytes(&c, RP_TF_NODE_INPUT, &item))
+            RP_TRY(push_input(l, node->scope, item.bytes, stack));
     }
     for (size_t a = first, b = stack->list.n; a + 1 < b; a++) {
         struct rp_lower_node *other = stack->list.at[--b];
@@ -510,9 +577,9 @@ static enum rp_code lower_with_inputs(struct rp_lower *l, struct rp_lower_node *
     while (code == RP_OK && stack.list.n) {
         struct rp_lower_node *top = stack.list.at[stack.list.n - 1];
         size_t before = stack.list.n;
-        bool fed = !top->scope->function.n && feed_of(l, top->name) < l->nfeeds;
 
-        if (!top->outputs && !top->opened && !fed && !bytes_equal(top->op, text_bytes("Const"))) {
+        if (!top->outputs && !top->opened && feed_of(l, top) == l->nfeeds &&
+            !rp_lower_is(top, "Const")) {
             top->opened = true;
             code = push_inputs(l, top, &stack);
         }
@@ -535,7 +602,7 @@ static enum rp_code finish_program(struct rp_lower *l, struct rp_lower_scope *gr
 
     RP_TRY(rp_err_need(v, l->err, "lowering a graph"));
     for (size_t i = 0; i < n; i++)
-        RP_TRY(value_of(l, graph, text_bytes(fetches[i]), &v[i]));
+        RP_TRY(rp_lower_tensor(l, graph, text_bytes(fetches[i]), &v[i]));
     if (l->nunknown)
         return rp_err_set(l->err, RP_UNSUPPORTED,
                           "TensorFlow operators that only the engine tf supports: %s", l->unknown);
@@ -549,7 +616,7 @@ static enum rp_code lower_graph(struct rp_lower *l, struct rp_bytes graph,
                                 const char *const *fetches, size_t nfetches,
                                 struct rp_program **out)
 {
-    struct rp_lower_scope *scope = new_scope(l);
+    struct rp_lower_scope *scope = rp_lower_new_scope(l);
 
     RP_TRY(rp_err_need(scope, l->err, "lowering a graph"));
     l->library = rp_proto_find(graph, RP_TF_GRAPH_LIBRARY);
@@ -562,7 +629,7 @@ static enum rp_code lower_graph(struct rp_lower *l, struct rp_bytes graph,
     for (size_t i = 0; i < l->nfeeds; i++) {
         struct rp_bytes name = {(const uint8_t *)l->feeds[i].tensor,
                                 strcspn(l->feeds[i].tensor, ":")};
-        struct rp_lower_node *node = find_node(scope, name);
+        struct rp_lower_node *node = rp_lower_find_node(l, scope, name);
 
         if (node)
             RP_TRY(lower_one(l, node));

@@ -896,6 +896,53 @@ def data_decides():
             graph("Switch", nested, x=f(3), p=np.asarray(taken), q=np.asarray(inner))
 
 
+def circles():
+    """Loops of version 1, which are circles of the graph."""
+    tf.compat.v1.disable_control_flow_v2()
+    loop = tf.compat.v1.while_loop
+
+    def sums(x, n):
+        return loop(lambda k, y, s: k < n, lambda k, y, s: [k + 1, y * 1.5 - x, s + tf.reduce_sum(y)], [tf.constant(0), x, tf.constant(0.0)])
+    for times in (0, 1, 5):
+        graph("Exit", sums, x=f(2, 3), n=np.asarray(times, s32))
+        graph("Exit", lambda x, n: sums(x, n)[2], x=f(2, 3), n=np.asarray(times, s32))
+
+    def nested(x, n):
+        def row(k, y):
+            inner = loop(lambda j, z: j <= k, lambda j, z: [j + 1, tf.sin(z) + x], [tf.constant(0), y])
+            return [k + inner[0], inner[1] / tf.cast(n, tf.float32)]
+        return loop(lambda k, y: k < n, row, [tf.constant(0), x])
+    graph("NextIteration", nested, x=f(4), n=np.asarray(9, s32))
+
+    def chosen(x, n):
+        def step(k, y):
+            return [k + 1, tf.compat.v1.cond(tf.equal(k % 2, 0), lambda: y * x, lambda: y - 1)]
+        return loop(lambda k, y: tf.logical_and(k < n, tf.reduce_max(y) < 50), step, [tf.constant(0), x])
+    graph("LoopCond", chosen, x=f(3), n=np.asarray(7, s32))
+
+    def after_another(x, n):
+        first = loop(lambda k, y: k < n, lambda k, y: [k + 1, tf.reshape(tf.transpose(tf.reshape(y, [2, 3])), [6])], [tf.constant(0), x])
+        return tf.compat.v1.cond(first[0] > 2, lambda: loop(lambda k, y: k < 2 * n, lambda k, y: [k + 1, y + first[1]], [first[0], x])[1], lambda: first[1])
+    for times in (2, 3):
+        graph("Enter", after_another, x=f(6), n=np.asarray(times, s32))
+
+    def gradient(x, n):
+        y = loop(lambda k, y: k < 3, lambda k, y: [k + 1, y * x], [tf.constant(0), x], maximum_iterations=3)[1]
+        return y
+    graph("Exit", gradient, x=f(2), n=np.asarray(1, s32))
+
+    def called(x, n):
+        @tf.function(autograph=False)
+        def inside(x, n):
+            return sums(x, n)[1]
+        return raw_call(inside, x, n)
+
+    def raw_call(inside, x, n):
+        concrete = inside.get_concrete_function(tf.TensorSpec([2], tf.float32), tf.TensorSpec([], tf.int32))
+        return tf.raw_ops.StatefulPartitionedCall(args=[x, n], Tout=[tf.float32], f=concrete)[0]
+    graph("Exit", called, _may_fail=True, x=f(2), n=np.asarray(4, s32))
+
+
 def least_inputs(op):
     """How many inputs it must have: of a list the smallest length, but one where it may be longer."""
     definition = op_def_registry.get(op)
@@ -903,7 +950,7 @@ def least_inputs(op):
     return sum(least.get(a.number_attr or a.type_list_attr, 1) for a in definition.input_arg)
 
 
-for part in (unary, binary, gradients, types, same, internal, variables, arrays, slices, tables, reductions, products, windows, normalisation, fused, control, folded, spectral, data_decides):
+for part in (unary, binary, gradients, types, same, internal, variables, arrays, slices, tables, reductions, products, windows, normalisation, fused, control, folded, spectral, data_decides, circles):
     rng = np.random.default_rng(27)
     part()
 known = sorted(op for op in counts if op_def_registry.get(op))

@@ -301,6 +301,16 @@ static void shapes_have_many_dimensions(void **state)
     rp_proto_writer_release(&wire);
 }
 
+/* A loop of version 1 over a number; its condition is a comparison or the like. */
+#define LOOP(side, op, next)                                                                       \
+    CONSTANT("x", "DT_FLOAT", "", "float_val: 1")                                                  \
+    NODE("e", "Enter", "input: 'x' " TEXT("frame_name", "f"))                                      \
+    NODE("m", "Merge", "input: 'e' input: 'n'")                                                    \
+    NODE("p", "IsInf", "input: 'm'") NODE("c", "LoopCond", "input: 'p'") NODE("s", "Switch", side) \
+        NODE("b", op, "input: '" next "'") CONSTANT("two", "DT_FLOAT", DIM(2), "float_val: 1")     \
+            NODE("a", "Add", "input: 'b' input: 'two'") NODE("n", "NextIteration", "input: 'a'")   \
+                NODE("y", "Exit", "input: 's'")
+
 static void bad_graphs_are_refused(void **state)
 {
     static const struct {
@@ -344,7 +354,12 @@ static void bad_graphs_are_refused(void **state)
                  NODE("y", "_FusedMatMul",
                       "input: 'x' input: 'x' input: 'b' " INTS("fused_ops",
                                                                "s: 'BiasAdd' s: 'Relu' s: 'Add'")),
-         RP_FORMAT, "too few inputs"}};
+         RP_FORMAT, "too few inputs"},
+        {CONSTANT("x", "DT_FLOAT", "", "float_val: 1") NODE("y", "Exit", "input: 'x'"),
+         RP_UNSUPPORTED, "it leaves no loop"},
+        {LOOP("input: 'm' input: 'x'", "Identity", "s:1"), RP_UNSUPPORTED, "no LoopCond decides"},
+        {LOOP("input: 'm' input: 'c'", "Exp", "m"), RP_UNSUPPORTED, "a value changes its shape"},
+        {LOOP("input: 'm' input: 'c'", "Identity", "y"), RP_UNSUPPORTED, "nested too deep"}};
 
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
