@@ -371,6 +371,42 @@ static void groups_and_numbers_find_those_who_meet(void **state)
     rp_arena_release(&arena);
 }
 
+/* Who came last and who before, where several came at once: the first of these. */
+static void the_last_and_the_one_before(void **state)
+{
+    static const struct {
+        int64_t begins[3];
+        uint32_t last, second;
+    } rows[] = {{{10, 20, 30}, 2, 1}, {{30, 20, 10}, 0, 1}, {{20, 30, 10}, 1, 0},
+                {{30, 20, 20}, 0, 1}, {{20, 30, 20}, 1, 0}, {{20, 20, 30}, 2, 0},
+                {{20, 20, 20}, 0, 1}, {{30, 30, 20}, 0, 1}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rp_arena arena = RP_ARENA_INIT;
+        struct rp_collectives c[3];
+        const struct rp_collectives *ranks[] = {&c[0], &c[1], &c[2]};
+        struct rp_rendezvous_list m;
+
+        for (int r = 0; r < 3; r++) {
+            const struct row row[] = {{'X', "kernel", NAME, 0, 9, rows[i].begins[r],
+                                       60 - rows[i].begins[r], 1, 9, 0, IN("a", 7)}};
+            c[r] = COLLECTIVES_OF(row, &arena);
+        }
+        assert_code(rp_rendezvous_find(ranks, 3, &arena, &m, NULL), RP_OK);
+        assert_int_equal(m.n, 1);
+        if (m.at[0].last != rows[i].last || m.at[0].second != rows[i].second)
+            fail_msg("row %zu: %u and %u", i, m.at[0].last, m.at[0].second);
+        assert_int_equal(m.at[0].last_ns - m.at[0].first_ns,
+                         rows[i].begins[rows[i].last] - (rows[i].begins[0] < rows[i].begins[2]
+                                                             ? rows[i].begins[0]
+                                                             : rows[i].begins[2]));
+        for (int r = 0; r < 3; r++)
+            rp_collectives_release(&c[r]);
+        rp_arena_release(&arena);
+    }
+}
+
 /* Two pairs of ranks, without numbers: the order alone would make four ranks meet. */
 static void groups_without_numbers_keep_their_order(void **state)
 {
@@ -844,6 +880,7 @@ int test_collectives(void)
         cmocka_unit_test(order_needs_the_same_name_on_all_ranks),
         cmocka_unit_test(a_cut_rank_that_lacks_collectives_is_left_out),
         cmocka_unit_test(groups_and_numbers_find_those_who_meet),
+        cmocka_unit_test(the_last_and_the_one_before),
         cmocka_unit_test(groups_without_numbers_keep_their_order),
         cmocka_unit_test(host_collectives_meet_by_name_and_size),
         cmocka_unit_test(numbered_host_collectives_meet_by_number),

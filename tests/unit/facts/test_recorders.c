@@ -86,6 +86,28 @@ static void one_bound_alone_is_the_offset(void **state)
     rp_trace_free(device);
 }
 
+/* A copy that ends at 1770 leaves one offset, and a later one none. */
+static void bounds_may_meet(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    for (int64_t dur = 29; dur <= 31; dur++) {
+        struct row rows[5];
+        struct rp_recorders r;
+
+        memcpy(rows, work, sizeof rows);
+        rows[4].dur = dur;
+        struct rp_trace *host = TRACE_OF(calls), *device = TRACE_OF(rows);
+        assert_ok(align(host, device, &r, &err), &err);
+        assert_int_equal(r.contradiction, dur > 30);
+        assert_int_equal(r.high_ns - r.low_ns, 30 - dur);
+        rp_recorders_release(&r);
+        rp_trace_free(host);
+        rp_trace_free(device);
+    }
+}
+
 /* The copy ends so late that the bounds exclude each other. */
 static void bounds_that_contradict(void **state)
 {
@@ -298,6 +320,7 @@ int test_recorders(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_bound_the_offset),
         cmocka_unit_test(one_bound_alone_is_the_offset),
+        cmocka_unit_test(bounds_may_meet),
         cmocka_unit_test(bounds_that_contradict),
         cmocka_unit_test(ids_of_two_counters),
         cmocka_unit_test(names_that_both_recorded),
