@@ -698,6 +698,21 @@ static enum rp_code doctor_test(struct rp_ctx *ctx, struct rp_result *result, st
     return code == RP_OK ? rp_arena_check(&result->arena, "testing this machine", err) : code;
 }
 
+static void check_all(struct rp_arena *arena, struct doctor_root *root)
+{
+    root->nchecks = NCHECKS + NSOURCES;
+    for (size_t i = 0; i < root->nchecks; i++) {
+        struct rp_doctor_row *row = &root->checks[i];
+
+        row->check = i < NCHECKS ? checks[i].name : sources[i - NCHECKS].row;
+        row->purpose = i < NCHECKS ? checks[i].purpose : "record";
+        if (i < NCHECKS)
+            checks[i].run(arena, row);
+        else
+            source_row(arena, row, &sources[i - NCHECKS]);
+    }
+}
+
 static enum rp_code doctor_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                const struct rp_settings *settings, struct rp_result *result,
                                struct rp_err *err)
@@ -713,16 +728,14 @@ static enum rp_code doctor_run(struct rp_ctx *ctx, const struct rp_dataset *data
     root->checks = RP_ARENA_NEW(&result->arena, struct rp_doctor_row, NCHECKS + NSOURCES);
     root->advice = RP_ARENA_NEW(&result->arena, const char *, NCHECKS + NSOURCES);
     RP_TRY(rp_err_need(root->checks && root->advice, err, "checking this machine"));
-    root->nchecks = NCHECKS + NSOURCES;
+    if (rp_settings_has(settings, "pid"))
+        root->nchecks =
+            rp_doctor_running(&result->arena, rp_settings_int(settings, "pid"), root->checks);
+    else
+        check_all(&result->arena, root);
     for (size_t i = 0; i < root->nchecks; i++) {
-        struct rp_doctor_row *row = &root->checks[i];
+        const struct rp_doctor_row *row = &root->checks[i];
 
-        row->check = i < NCHECKS ? checks[i].name : sources[i - NCHECKS].row;
-        row->purpose = i < NCHECKS ? checks[i].purpose : "record";
-        if (i < NCHECKS)
-            checks[i].run(&result->arena, row);
-        else
-            source_row(&result->arena, row, &sources[i - NCHECKS]);
         if (row->advice)
             root->advice[root->nadvice++] =
                 rp_arena_textf(&result->arena, "%s: %s", row->check, row->advice);
@@ -733,6 +746,8 @@ static enum rp_code doctor_run(struct rp_ctx *ctx, const struct rp_dataset *data
 static const struct rp_option doctor_options[] = {
     {"test", 0, RP_OPT_FLAG, NULL, NULL,
      "run what is installed: readers, writers, engines, sources of 'record'", 0},
+    {"pid", 'p', RP_OPT_INT, "1..4194304", NULL,
+     "whether this process can be asked for a profile by its framework, instead", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_doctor = {
@@ -744,7 +759,8 @@ const struct rp_question_row rp_ask_doctor = {
                             "matters only for its purpose. With --test, files in the program are "
                             "read, written, replayed and recorded; exit status 1: a test failed.",
                  .examples = "reprise doctor\tone line per check\n"
-                             "reprise doctor --test\tone line per test\n",
+                             "reprise doctor --test\tone line per test\n"
+                             "reprise doctor --pid 4711\ta program that runs\n",
                  .accepts = RP_ACCEPTS_NOTHING,
                  .options = doctor_options,
                  .type = &doctor_type},

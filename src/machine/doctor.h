@@ -19,6 +19,10 @@ const char *rp_doctor_python(struct rp_arena *arena, const char *package);
    NULL. */
 const char *rp_doctor_program(struct rp_arena *arena);
 
+#define RP_DOCTOR_RUNNING 2 /* rows */
+/* Fills rows about a process that runs (running.c). */
+size_t rp_doctor_running(struct rp_arena *arena, int64_t pid, struct rp_doctor_row *rows);
+
 /* A file that the tests read, which is embedded in the program. */
 struct rp_selftest_file {
     const char *name;
