@@ -83,9 +83,10 @@ static void add_number(struct rp_capture_span *span, struct rp_capture_arg *args
         (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_INT, .number = number};
 }
 
-static void put_call(const char *name, uintptr_t context, int64_t bytes, uint64_t begin)
+/* `peer`: the other rank of a message, or -1 */
+static void put_call(const char *name, int size, int peer, int64_t bytes, uint64_t begin)
 {
-    struct rp_capture_arg args[5] = {
+    struct rp_capture_arg args[6] = {
         {.key = "Collective name", .type = RP_CTF_ARG_TEXT, .text = name + 5}};
     struct rp_capture_span span = {.kind = RP_CTF_KIND_COLLECTIVE,
                                    .begin = begin,
@@ -95,10 +96,11 @@ static void put_call(const char *name, uintptr_t context, int64_t bytes, uint64_
                                    .device = RP_CTF_SPAN_DEVICE,
                                    .args = args,
                                    .nargs = 1};
-    int size = size_of(context);
 
     if (size > 0)
         add_number(&span, args, "Group size", size);
+    if (peer >= 0)
+        add_number(&span, args, "peer", peer);
     if (bytes >= 0) {
         add_number(&span, args, "In msg nelems", bytes);
         args[span.nargs++] =
@@ -107,6 +109,9 @@ static void put_call(const char *name, uintptr_t context, int64_t bytes, uint64_
     }
     cap->span(&span);
 }
+
+/* Collectives that this thread runs: messages inside of them are their own affair. */
+static _Thread_local int collectives;
 
 #define WRAP(symbol, name, place)                                                      \
     EXPORT void symbol(void *options);                                                 \
@@ -131,9 +136,11 @@ static void put_call(const char *name, uintptr_t context, int64_t bytes, uint64_
         bytes = options ? bytes_of(options, &(place)) : -1;                            \
         begin = cap->now();                                                            \
         flight = rp_flight_begin(flights, cap, name, NULL, begin);                     \
+        collectives++;                                                                 \
         next(options);                                                                 \
+        collectives--;                                                                 \
         rp_flight_end(flight);                                                         \
-        put_call(name, context, bytes, begin);                                         \
+        put_call(name, size_of(context), -1, bytes, begin);                            \
     }
 
 WRAP(_ZN4gloo9allreduceERKNS_16AllreduceOptionsE, "gloo:all_reduce", at_reduction)
@@ -172,8 +179,57 @@ MAKE(_ZN4gloo10rendezvous7ContextC2Eiii)
 MAKE(_ZN4gloo7ContextC1Eiii)
 MAKE(_ZN4gloo7ContextC2Eiii)
 
-/* NOLINTBEGIN(bugprone-reserved-identifier): the names that C++ gave them
-   bool c10d::Work::wait(std::chrono::milliseconds): where the program waits for a collective that
+/* A buffer of the transport: its virtual functions, address, bytes and context; the context: its
+   virtual functions, this rank and the number of ranks. Values that do not fit are not believed. */
+static void put_message(const char *name, const void *buffer, int peer, uint64_t begin)
+{
+    const uint64_t *words = buffer;
+    const struct {
+        void *functions;
+        int rank, size;
+    } *context = (const void *)(uintptr_t)words[3]; /* NOLINT(performance-no-int-to-ptr) */
+    bool fits = context && (uintptr_t)context % sizeof(void *) == 0 && context->rank >= 0 &&
+                context->rank < context->size && peer < context->size;
+
+    put_call(name, fits ? context->size : 0, fits ? peer : -1,
+             words[2] <= LARGEST ? (int64_t)words[2] : -1, begin);
+}
+
+/* bool gloo::transport::tcp::UnboundBuffer::waitSend(int *rank, std::chrono::milliseconds), and
+   waitRecv: what has been sent to, or is received from the rank that they return. Sending and
+   receiving only queue a message; a message whose end nobody waits for is not recorded. */
+#define AWAIT(symbol, name)                                                            \
+    EXPORT bool symbol(void *buffer, int *rank, long ms);                              \
+    bool symbol(void *buffer, int *rank, long ms)                                      \
+    {                                                                                  \
+        static bool (*next)(void *, int *, long);                                      \
+        int peer = -1;                                                                 \
+                                                                                       \
+        if (!next)                                                                     \
+            *(void **)&next =                                                          \
+                rp_capture_next(#symbol, __builtin_return_address(0), "libtorch_cpu"); \
+        if (!next)                                                                     \
+            return false;                                                              \
+        if (collectives || !cap || !cap->ready())                                      \
+            return next(buffer, rank, ms);                                             \
+        uint64_t begin = cap->now();                                                   \
+        struct rp_flight *flight = rp_flight_begin(flights, cap, name, NULL, begin);   \
+        bool done = next(buffer, &peer, ms);                                           \
+        rp_flight_end(flight);                                                         \
+        if (rank)                                                                      \
+            *rank = peer;                                                              \
+        if (done)                                                                      \
+            put_message(name, buffer, peer, begin);                                    \
+        return done;                                                                   \
+    }
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that C++ gave them */
+AWAIT(_ZN4gloo9transport3tcp13UnboundBuffer8waitSendEPiNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE,
+      "gloo:send")
+AWAIT(_ZN4gloo9transport3tcp13UnboundBuffer8waitRecvEPiNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE,
+      "gloo:recv")
+
+/* bool c10d::Work::wait(std::chrono::milliseconds): where the program waits for a collective that
    runs on a thread of gloo's. */
 EXPORT bool _ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(void *work, long ms);
 bool _ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(void *work, long ms)

@@ -2,7 +2,7 @@
 /*
  * Sums up collectives by host, by the path that they take (between two hosts, or among the same
  * ranks), and by dimension of the job. A transfer is compared with the same kind, size and number
- * of ranks on the path with the lowest median. O(n log n) in collectives, and hosts times ranks.
+ * of ranks on the path with the lowest mean. O(n log n) in collectives, and hosts times ranks.
  */
 #include "base/hash.h"
 #include "base/order.h"
@@ -230,9 +230,14 @@ static void group_fill(const struct rp_comm_root *out, const struct rp_comm_coll
 
 static const struct path_sort groups = {group_key, group_fill};
 
-static int64_t median_of(const struct passage *p, size_t n)
+/* Few transfers may take most of the time, on the best path as on others, so means are compared. */
+static int64_t mean_of(const struct passage *p, size_t n)
 {
-    return p[(n - 1) / 2].transfer_ns / 2 + p[n / 2].transfer_ns / 2;
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        rp_ns_add(&sum, p[i].transfer_ns);
+    return sum / (int64_t)n;
 }
 
 /* Sets the time that each class takes on its best path. */
@@ -248,8 +253,8 @@ static void expect_passages(struct passage *p, size_t n)
         for (end = i; end < n && p[end].cls == p[i].cls; end = next, paths++) {
             for (next = end; next < n && p[next].cls == p[i].cls && p[next].path == p[end].path;)
                 next++;
-            int64_t median = median_of(&p[end], next - end);
-            best = median < best ? median : best;
+            int64_t mean = mean_of(&p[end], next - end);
+            best = mean < best ? mean : best;
         }
         for (size_t k = i; k < end; k++)
             p[k].expected_ns = paths > 1 ? best : 0;

@@ -38,29 +38,33 @@ struct leads {
 
 RP_ORDER(by_begin, struct host_span, RP_UP(begin_ns), RP_UP(event))
 
-static bool on_collective_thread(const struct rp_collectives *c, const struct rp_trace *t,
-                                 rp_track track)
+/* Operators that are a collective or wait for one inside are not compute. */
+static enum rp_code find_callers(const struct rp_trace *t, const struct rp_collectives *c,
+                                 struct rp_map *callers, struct rp_err *err)
 {
     for (size_t i = 0; i < c->list.n; i++)
-        if (t->ev.track[c->list.at[i].event] == track)
-            return true;
-    return false;
+        for (rp_event e = c->list.at[i].event; e != RP_NONE; e = t->ev.parent[e])
+            RP_TRY(rp_map_put(callers, e, 1, err));
+    return RP_OK;
 }
 
 enum rp_code rp_leads_unite_host(const struct rp_trace *t, const struct rp_collectives *c,
                                  struct rp_work_unions *out, struct rp_err *err)
 {
     rp_interval_vec *compute = &out->cls[RP_WORK_COMPUTE];
+    RP_SCOPED(rp_map_release) struct rp_map callers = {0};
 
+    RP_TRY(find_callers(t, c, &callers, err));
     if (!t->totals.count[RP_KIND_CPU_OP])
         RP_TRY(rp_ranges_unite(t, NULL, compute, err));
     for (rp_track track = 0; track < t->ntracks && t->totals.count[RP_KIND_CPU_OP]; track++) {
-        if (t->tracks[track].kind != RP_TRACK_THREAD || on_collective_thread(c, t, track))
+        if (t->tracks[track].kind != RP_TRACK_THREAD)
             continue;
         for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++) {
             struct rp_interval x = {t->ev.ts_ns[e], rp_event_end_ns(t, e)};
 
-            if (t->ev.kind[e] == RP_KIND_CPU_OP && x.begin_ns != RP_NO_TS && t->ev.dur_ns[e] >= 0)
+            if (t->ev.kind[e] == RP_KIND_CPU_OP && x.begin_ns != RP_NO_TS && t->ev.dur_ns[e] >= 0 &&
+                rp_map_get(&callers, e) == RP_MAP_NONE)
                 RP_TRY(rp_vec_push(compute, x, err));
         }
     }

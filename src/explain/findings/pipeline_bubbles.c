@@ -2,7 +2,14 @@
 /* Stages of a pipeline that wait for each other. */
 #include "explain/findings/finding.h"
 
-/* Finds the stage that computes longest, and a median one. */
+/* The time that a stage takes by itself. Without a device that includes pauses between operators:
+   code that was not recorded. */
+static int64_t own_time(const struct rp_report_part *p)
+{
+    return p->on_device ? p->whole.compute_ns : rp_ns_sum(p->whole.compute_ns, p->whole.idle_ns);
+}
+
+/* Finds the stage that works longest, and a median one. */
 static void find_slow_stage(const struct rp_findings *f, size_t *slowest, int64_t *median_ns)
 {
     int64_t *all = RP_ARENA_NEW(f->arena, int64_t, f->ranks->n + 1);
@@ -12,8 +19,8 @@ static void find_slow_stage(const struct rp_findings *f, size_t *slowest, int64_
     for (r = 0; all && r < f->ranks->n; r++) {
         if (f->chain->stages[r].stage == RP_NONE)
             continue;
-        all[n++] = rp_findings_part(f, r)->whole.compute_ns;
-        if (*slowest == SIZE_MAX || all[n - 1] > rp_findings_part(f, *slowest)->whole.compute_ns)
+        all[n++] = own_time(rp_findings_part(f, r));
+        if (*slowest == SIZE_MAX || all[n - 1] > own_time(rp_findings_part(f, *slowest)))
             *slowest = r;
     }
     if (n)
@@ -38,11 +45,12 @@ static void pipeline_bubbles_find(struct rp_findings *f)
     find_slow_stage(f, &slowest, &median);
     if (slowest != SIZE_MAX)
         RP_SAY(f, finding,
-               "%s; a stage waits %s for others, on average; stage %u (rank %d) computes %s, the "
-               "median stage %s",
+               "%s; a stage waits %s for others, on average; stage %u (rank %d) %s %s, the median "
+               "stage %s",
                rp_units_count(f->arena, depth, "stage"), rp_findings_time(f, f->chain->bubble_ns),
                f->chain->stages[slowest].stage, rp_findings_number(f, slowest),
-               rp_findings_time(f, rp_findings_part(f, slowest)->whole.compute_ns),
+               rp_findings_lead(f)->on_device ? "computes" : "neither waits nor transfers for",
+               rp_findings_time(f, own_time(rp_findings_part(f, slowest))),
                rp_findings_time(f, median));
 }
 
