@@ -98,6 +98,9 @@ static bool is_secret_key(const char *word)
         ENDING("adminkey"),      ENDING("storagekey"),
         ENDING("accesskeyid"),   ENDING("amzsignature"),
         ENDING("googsignature"), ENDING("accesssignature"),
+        ENDING("smtppass"),      ENDING("becomepass"),
+        ENDING("dbpass"),        ENDING("rootpass"),
+        ENDING("userpass"),      ENDING("adminpass"),
         ENDING("auth")
 #undef ENDING
     };
@@ -203,9 +206,9 @@ static const struct {
     uint8_t least; /* least number of characters that follow */
 } tokens[] = {
     /* clang-format off */
-    {"A3T", 16}, {"ABIA", 16}, {"ABSK", 40}, {"ACCA", 16}, {"AGE-SECRET-KEY-", 16}, {"AIza", 24},
+    {"A3-", 30}, {"A3T", 16}, {"ABIA", 16}, {"ABSK", 40}, {"ACCA", 16}, {"AGE-SECRET-KEY-", 16}, {"AIza", 24},
     {"AKIA", 12}, {"AQVN", 30}, {"ASIA", 12}, {"ATATT3", 24}, {"ATCTT3", 24}, {"CLOJARS_", 40},
-    {"EAAA", 40}, {"EAAC", 40}, {"FLWSECK", 12}, {"GOCSPX-", 16}, {"GR1348941", 16}, {"HRKU-", 20},
+    {"EAAA", 40}, {"EAAC", 40}, {"FLWSECK", 12}, {"GOCSPX-", 16}, {"GR1348941", 16}, {"HRKU-", 20}, {"LTAI", 12},
     {"NRAK-", 20}, {"NRII-", 20}, {"NRJS-", 16}, {"PMAK-", 20}, {"SG.", 20}, {"api_org_", 16},
     {"atlasv1.", 30}, {"cio-", 24}, {"co_api_", 16}, {"dapi", 30}, {"dckr_oat_", 16},
     {"dckr_pat_", 16}, {"doo_v1_", 24}, {"dop_v1_", 24}, {"dor_v1_", 24}, {"dp.pt.", 24},
@@ -217,7 +220,7 @@ static const struct {
     {"hvb.", 24}, {"hvr.", 24}, {"hvs.", 20}, {"ico-", 32}, {"lin_api_", 20}, {"lsv2_pt_", 20},
     {"lsv2_sk_", 20}, {"nfp_", 24}, {"npm_", 24}, {"ntn_", 24}, {"nvapi-", 16}, {"ops_eyJ", 30},
     {"oy2", 40}, {"p8e-", 24}, {"patkey-", 16}, {"phc_", 30}, {"phx_", 30}, {"pk_live_", 12},
-    {"pk_test_", 16}, {"pplx-", 24}, {"prefect_", 24}, {"pscale_oauth_", 24}, {"pscale_pw_", 24},
+    {"pk_test_", 16}, {"pnu_", 30}, {"pplx-", 24}, {"prefect_", 24}, {"pscale_oauth_", 24}, {"pscale_pw_", 24},
     {"pscale_tkn_", 24}, {"pul-", 32}, {"pypi-", 16}, {"r8_", 24}, {"rdme_", 32}, {"rk_live_", 12},
     {"rk_test_", 16}, {"rubygems_", 24}, {"sbp_", 24}, {"secret_", 32}, {"sgp_", 24},
     {"shippo_live_", 24}, {"shippo_test_", 24}, {"shpat_", 20}, {"shpca_", 20}, {"shppa_", 20},
@@ -229,6 +232,29 @@ static const struct {
     {"ya29.", 16}
     /* clang-format on */
 };
+
+/* Tokens that no first letters tell: of Azure (abc8Q~...) and of Telegram's bots (12345678:AA...).
+ */
+static bool find_shaped_token(const struct scan *s, size_t i, struct finding *f)
+{
+    static const struct {
+        const char *sign;
+        size_t from, to; /* where it may begin */
+        size_t least;
+    } rows[] = {{"Q~", 4, 4, 31}, {":AA", 8, 10, 32}};
+    size_t n = span_of(s, i, "");
+
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        size_t len = strlen(rows[k].sign), at = i + n - (rows[k].sign[0] == 'Q');
+
+        if (n < 5 || at - i < rows[k].from || at - i > rows[k].to || !starts(s, at, rows[k].sign) ||
+            !isdigit((unsigned char)s->text[at - 1]))
+            continue;
+        *f = (struct finding){RP_SECRET_TOKEN, i, at + len + span_of(s, at + len, "_-.~")};
+        return f->end - at - len >= rows[k].least;
+    }
+    return false;
+}
 
 static bool find_service_token(const struct scan *s, size_t i, struct finding *f)
 {
@@ -255,7 +281,7 @@ static bool find_service_token(const struct scan *s, size_t i, struct finding *f
         *f = (struct finding){RP_SECRET_TOKEN, i, i + len + more};
         return true;
     }
-    return false;
+    return find_shaped_token(s, i, f);
 }
 
 static bool find_key_block(const struct scan *s, size_t i, struct finding *f)
@@ -363,8 +389,10 @@ static bool find_short_option(const struct scan *s, size_t i, struct finding *f)
     size_t at = i + 1, digits;
 
     if (i < 2 || s->text[i - 1] != '-' || !isspace((unsigned char)s->text[i - 2]) ||
-        !(letter == 'p' || letter == 'u' || (letter == 'a' && is_after(s, i, "redis-cli"))) ||
-        (at_of(s, at) != ' ' && !(letter == 'p' && is_after(s, i, "mysql")) &&
+        !(letter == 'p' || letter == 'u' || (letter == 'a' && is_after(s, i, "redis-cli")) ||
+          (letter == 'w' && is_after(s, i, "ldap"))) ||
+        (at_of(s, at) != ' ' &&
+         !(letter == 'p' && (is_after(s, i, "mysql") || is_after(s, i, "7z"))) &&
          !(letter == 'u' && is_after(s, i, "curl"))))
         return false;
     while (at_of(s, at) == ' ')
@@ -604,9 +632,9 @@ static bool find_long_base64(const struct scan *s, size_t i, struct finding *f)
 /* Finds keys and checksums: long, with digits and letters. */
 static bool find_long_hex(const struct scan *s, size_t i, struct finding *f)
 {
-    size_t n, digits = 0;
+    size_t n = starts(s, i, "SK") || starts(s, i, "AC") ? 2 : 0, digits = 0; /* Twilio's */
 
-    for (n = 0; isxdigit((unsigned char)at_of(s, i + n)); n++)
+    for (; isxdigit((unsigned char)at_of(s, i + n)); n++)
         digits += isdigit((unsigned char)s->text[i + n]) != 0;
     *f = (struct finding){RP_SECRET_IDENTIFIER, i, i + n};
     if (n >= LONG_HEX && digits && digits < n && !is_word(at_of(s, i + n)))
@@ -789,6 +817,8 @@ static bool find_at(const struct scan *s, size_t i, struct finding *f, size_t *e
                      : forms_before(at_of(s, *end)) | FORM(service_token) | FORM(long_hex);
     if (*end > i && i && is_word(s->text[i - 1]))
         return false;
+    if (i && s->text[i - 1] == '-') /* an option of one letter may hold its value */
+        left |= FORM(assignment);
     *end += *end == i;
     for (left |= FORM(known); left; left &= left - 1)
         if (forms[__builtin_ctz(left)](s, i, f) && f->from >= i && f->end > f->from &&
