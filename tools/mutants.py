@@ -165,8 +165,9 @@ class Finder:
                 self.add("moved constant", t.start, t.end, new + suffix)
             return
         flags = not t.code and digits == "0" and self.tokens[i - 2].kind == "text" and self.text(i + 1) == ")"
+        letter = not t.code and digits == "0" and self.text(i + 2).startswith("RP_OPT_")  # of an option without one
         for new in news:  # the flag 1 of a field, RP_NULLABLE, says something of values that are absent only
-            self.add("constant", t.start, t.end, f"{new}{suffix}", size or (flags and new == 1))
+            self.add("constant", t.start, t.end, f"{new}{suffix}", size or letter or (flags and new == 1))
 
     def names_number(self, i):
         """Whether token i is all that a macro stands for: `#define NAME 0.05`."""

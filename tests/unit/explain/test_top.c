@@ -49,6 +49,34 @@ static void kernels_are_summed_by_name(void **state)
     rp_arena_release(&arena);
 }
 
+/* A hundred lengths, one of each: a percentile is its own number. */
+static void each_column_has_its_percentile(void **state)
+{
+    struct row many[100];
+    struct rp_top_root root;
+
+    UNUSED_STATE(state);
+    for (int64_t i = 0, at = 0; i < 100; i++) {
+        int64_t dur = 1 + i * 37 % 100;
+
+        many[i] = (struct row){'X', "kernel", "k", 0, 7, at, dur, i + 1, 7};
+        at += dur;
+    }
+    ask(many, 100, "kernel", &root);
+    assert_int_equal(root.nrows, 1);
+    assert_int_equal(root.rows[0].count, 100);
+    assert_int_equal(root.rows[0].total_ns, 5050);
+    assert_int_equal(root.rows[0].mean_ns, 50);
+    assert_int_equal(root.rows[0].min_ns, 1);
+    assert_int_equal(root.rows[0].p50_ns, 50);
+    assert_int_equal(root.rows[0].p90_ns, 90);
+    assert_int_equal(root.rows[0].p99_ns, 99);
+    assert_int_equal(root.rows[0].max_ns, 100);
+    assert_int_equal(root.rows[0].std_ns, 29); /* the root of 9999 / 12 */
+    assert_true(root.rows[0].share == 1);
+    rp_arena_release(&arena);
+}
+
 static void operators_have_inclusive_and_self_time(void **state)
 {
     struct rp_top_root root;
@@ -397,6 +425,7 @@ int test_top(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_summed_by_name),
+        cmocka_unit_test(each_column_has_its_percentile),
         cmocka_unit_test(operators_have_inclusive_and_self_time),
         cmocka_unit_test(phases_and_streams_are_groups),
         cmocka_unit_test(recursion_counts_once),
