@@ -2,6 +2,7 @@
 /* `top --by line`: threads that wait are left out unless asked for; a library counts for the line
    that called it. */
 #include "explain/top/stacks.h"
+#include "explain/top/stacks_add.h"
 #include "trace/trace_fixtures.h"
 
 static uint32_t stack_of(struct rp_builder *b, uint32_t parent, const char *name, uint32_t line,
@@ -201,12 +202,66 @@ static void runs_differ_by_more_than_chance(void **state)
     rp_arena_release(&arena);
 }
 
+/* Steps of 100 to 200, with a break behind it, 300 to 400, and 400 to 500: what ends at or after
+   each time, and the step that a weight of that time belongs to. */
+static void steps_have_two_ends(void **state)
+{
+    static struct rp_step steps[] = {
+        {.begin_ns = 100, .end_ns = 200, .number = 7, .flags = RP_STEP_BREAK_AFTER},
+        {.begin_ns = 300, .end_ns = 390, .number = 8},
+        {.begin_ns = 400, .end_ns = 500, .number = 9}};
+    const struct rp_trace t = {.steps = steps, .nsteps = 3};
+    static const struct {
+        int64_t ts_ns, end_ns;
+        const char *part;
+    } rows[] = {
+        {50, 100, "outside of steps"},
+        {99, 100, "outside of steps"},
+        {100, 200, "step 7"},
+        {199, 200, "step 7"},
+        {200, 300, "outside of steps"},
+        {299, 300, "outside of steps"},
+        {300, 400, "step 8"},
+        {395, 400, "step 8"}, /* no break: until the next one */
+        {400, 500, "step 9"},
+        {499, 500, "step 9"},
+        {500, INT64_MAX, "outside of steps"},
+    };
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct rp_stacks_how by_step = {.split = RP_STACKS_BY_STEP}, whole = {0};
+        struct rp_arena arena = RP_ARENA_INIT;
+        struct rp_stacks_part part = {0};
+        struct rp_stacks_adder a;
+
+        rp_stacks_adder_init(&a, &t, &whole, &arena, &part);
+        assert_true(rp_stacks_part_end_ns(&a, rows[i].ts_ns) == INT64_MAX);
+        rp_stacks_adder_release(&a);
+        rp_stacks_adder_init(&a, &t, &by_step, &arena, &part);
+        assert_true(rp_stacks_part_end_ns(&a, rows[i].ts_ns) == rows[i].end_ns);
+        assert_ok(rp_vec_push(&part.frames, ((struct rp_stacks_frame){.name = "f"}), &err), &err);
+        assert_ok(rp_stacks_add_path(&a, RP_NONE, 0, &err), &err);
+        assert_ok(
+            rp_stacks_add(&a, &(struct rp_stacks_weighed){0, RP_NONE, rows[i].ts_ns, 5, 1}, &err),
+            &err);
+        assert_int_equal(part.frames.n, 2);
+        if (strcmp(part.frames.at[1].name, rows[i].part))
+            fail_msg("%d: '%s'", (int)rows[i].ts_ns, part.frames.at[1].name);
+        rp_stacks_adder_release(&a);
+        rp_vec_release(&part.frames);
+        rp_vec_release(&part.nodes);
+        rp_arena_release(&arena);
+    }
+}
+
 int test_top_stacks(void)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(waiting_is_left_out),
-                                              cmocka_unit_test(only_steps_count),
-                                              cmocka_unit_test(a_library_counts_for_its_caller),
-                                              cmocka_unit_test(runs_differ_by_more_than_chance)};
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waiting_is_left_out), cmocka_unit_test(only_steps_count),
+        cmocka_unit_test(a_library_counts_for_its_caller),
+        cmocka_unit_test(runs_differ_by_more_than_chance), cmocka_unit_test(steps_have_two_ends)};
 
     return cmocka_run_group_tests_name("top stacks", tests, NULL, NULL);
 }
