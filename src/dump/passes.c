@@ -441,22 +441,19 @@ static enum rp_code add_to_profile(struct passes_root *root, struct rp_map *name
 static enum rp_code sum_profile(struct passes_ctx *ctx)
 {
     struct passes_root *root = ctx->root;
-    enum rp_code code = RP_OK;
-    struct rp_map names = {0};
+    RP_SCOPED(rp_map_release) struct rp_map names = {0};
 
     root->time_ns = ctx->times.n ? 0 : RP_ABSENT_I64;
     root->profile = RP_ARENA_NEW(ctx->arena, struct pass_profile, ctx->rows.n + 1);
     root->unchanged = RP_ARENA_NEW(ctx->arena, const char *, ctx->rows.n + ctx->quiet.n + 1);
     RP_TRY(rp_err_need(root->profile && root->unchanged, ctx->err, "summing times"));
-    for (size_t i = 0; i < ctx->rows.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < ctx->rows.n; i++) {
         const struct pass_row *row = &ctx->rows.at[i];
 
         root->changed_count += !strcmp(row->effect, "changed") && row->number != RP_ABSENT_I64;
         if (row->timed)
-            code = add_to_profile(root, &names, row, ctx->err);
+            RP_TRY(add_to_profile(root, &names, row, ctx->err));
     }
-    rp_map_release(&names);
-    RP_TRY(code);
     for (size_t i = 0; i < root->nprofile; i++) {
         root->profile[i].share =
             root->time_ns > 0 ? (double)root->profile[i].time_ns / (double)root->time_ns : 0;

@@ -11,6 +11,7 @@
  * the header.
  */
 #include "io/tar.h"
+#include "base/scope.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -265,21 +266,19 @@ static enum rp_code pax_records(struct rp_tar *tar, const uint8_t *at, size_t n,
 static enum rp_code read_extension(struct rp_tar *tar, uint8_t type, uint64_t size,
                                    struct rp_err *err)
 {
-    enum rp_code code = RP_OK;
-    uint8_t *bytes = NULL;
+    RP_FREED uint8_t *bytes = NULL;
     size_t got;
 
     if (size > EXTENSION_BYTES)
         return tar_damaged(tar, tar->at, "an extended header is longer than 1 MiB", err);
-    code = read_held(tar, size, &bytes, &got, err);
-    if (code == RP_OK && got < size)
+    RP_TRY(read_held(tar, size, &bytes, &got, err));
+    if (got < size)
         tar->ended = tar->cut = true;
-    else if (code == RP_OK && type == 'L')
-        code = set_long_name(tar, bytes, got, err);
-    else if (code == RP_OK)
-        code = pax_records(tar, bytes, got, err);
-    free(bytes);
-    return code == RP_OK ? skip_bytes(tar, padding(size), err) : code;
+    else if (type == 'L')
+        RP_TRY(set_long_name(tar, bytes, got, err));
+    else
+        RP_TRY(pax_records(tar, bytes, got, err));
+    return skip_bytes(tar, padding(size), err);
 }
 
 static void forget_extension(struct rp_tar *tar)

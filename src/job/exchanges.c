@@ -354,28 +354,24 @@ static enum rp_code list_parts(struct rp_exchange_ctx *f)
 {
     const struct rp_job *job = f->m->job;
     struct rp_job_exchanges *out = f->out;
-    struct rp_map seen = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map seen = {0};
 
     out->parts = RP_ARENA_NEW(&out->arena, struct rp_mean_part, job->keys.n + 1);
-    if (!out->parts)
-        code = rp_err_nomem(f->err, "simulating a job");
-    for (size_t i = 0; code == RP_OK && i < job->keys.n; i++) {
+    RP_TRY(rp_err_need(out->parts, f->err, "simulating a job"));
+    for (size_t i = 0; i < job->keys.n; i++) {
         struct rp_mean_part p = {.key = job->keys.at[i].key, .tensor = job->keys.at[i].tensor};
 
         if (rp_map_get(&seen, (uint64_t)p.key) != RP_MAP_NONE)
             continue;
-        code = rp_map_put(&seen, (uint64_t)p.key, 1, f->err);
+        RP_TRY(rp_map_put(&seen, (uint64_t)p.key, 1, f->err));
         p.server = rp_map_get(&f->server_of, (uint64_t)p.key);
         p.thread = UINT32_MAX;
         p.exchanges = RP_ARENA_NEW(&out->arena, struct rp_mean_exchange, out->nworkers + 1);
-        if (code == RP_OK && !p.exchanges)
-            code = rp_err_nomem(f->err, "simulating a job");
-        if (code == RP_OK && p.server < out->nservers)
+        RP_TRY(rp_err_need(p.exchanges, f->err, "simulating a job"));
+        if (p.server < out->nservers)
             out->parts[out->nparts++] = p;
     }
-    rp_map_release(&seen);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code number_workers(struct rp_exchange_ctx *f)

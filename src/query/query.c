@@ -307,7 +307,7 @@ static enum rp_code ask_sql(struct rp_tables *tables, const char *sql,
     struct rp_sql_limits limits = {.rows = limited ? (size_t)rp_settings_int(settings, "limit") : 0,
                                    .bytes = rp_settings_int(settings, "memory"),
                                    .ns = rp_settings_int(settings, "timeout")};
-    struct rp_sql_answer answer = {0};
+    RP_SCOPED(rp_sql_answer_release) struct rp_sql_answer answer = {0};
     struct ArrowArrayStream stream;
 
     if (rp_table_find(sql)) {
@@ -318,17 +318,16 @@ static enum rp_code ask_sql(struct rp_tables *tables, const char *sql,
         sql = rp_arena_textf(&result->arena, "select * from %s", sql);
         RP_TRY(rp_arena_check(&result->arena, "reading the query", err));
     }
-    enum rp_code code = rp_sql_run(tables, sql, &limits, &result->arena, &answer, err);
-    if (code == RP_OK && !path)
-        code = show_answer(&answer, limits.rows, result, err);
-    else if (code == RP_OK)
-        code = rp_sql_stream(&answer, &stream, err);
-    if (code == RP_OK && path) {
+    RP_TRY(rp_sql_run(tables, sql, &limits, &result->arena, &answer, err));
+    if (!path)
+        RP_TRY(show_answer(&answer, limits.rows, result, err));
+    else
+        RP_TRY(rp_sql_stream(&answer, &stream, err));
+    if (path) {
         note_more(&answer, limits.rows, result);
-        code = save_stream(&stream, path, result, err);
+        RP_TRY(save_stream(&stream, path, result, err));
     }
-    rp_sql_answer_release(&answer);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code query_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,

@@ -139,17 +139,16 @@ static enum rp_code load_array(const struct rp_dataset *dataset, const struct rp
 static enum rp_code load_arrays(const struct rp_dataset *dataset, const struct rp_bundle *b,
                                 bool outputs, struct rp_arrays *to, struct rp_err *err)
 {
-    struct rp_tensor **known = calloc(b->files.n + 1, sizeof *known); /* by file */
-    enum rp_code code = rp_err_need(known, err, "reading a bundle");
+    RP_FREED struct rp_tensor **known = calloc(b->files.n + 1, sizeof *known); /* by file */
 
-    for (size_t i = 0; i < b->arrays.n && code == RP_OK; i++) {
+    RP_TRY(rp_err_need(known, err, "reading a bundle"));
+    for (size_t i = 0; i < b->arrays.n; i++) {
         const struct rp_bundle_array *row = &b->arrays.at[i];
 
         if ((strstr(row->name, "out") != NULL) == outputs && row->file)
-            code = load_array(dataset, b, row, known, to, err);
+            RP_TRY(load_array(dataset, b, row, known, to, err));
     }
-    free(known);
-    return code;
+    return RP_OK;
 }
 
 enum rp_code rp_replay_check_program(const struct rp_dataset *dataset,
@@ -292,14 +291,11 @@ static enum rp_code unpack_to(const struct rp_dataset *dataset, const struct rp_
     RP_TRY(with_member(dataset, b, rp_bundle_find(b, b->program), write_file, &program, err));
     /* Writes arrays as one .npz with both inputs and outputs, which --inputs and --expect
        accept. */
-    struct rp_arrays arrays = {0};
-    enum rp_code code = load_arrays(dataset, b, false, &arrays, err);
-    if (code == RP_OK)
-        code = load_arrays(dataset, b, true, &arrays, err);
-    if (code == RP_OK && arrays.list.n)
-        code = rp_arrays_write(io, arrays.list.at, arrays.list.n, err);
-    rp_arrays_release(&arrays);
-    RP_TRY(code);
+    RP_SCOPED(rp_arrays_release) struct rp_arrays arrays = {0};
+    RP_TRY(load_arrays(dataset, b, false, &arrays, err));
+    RP_TRY(load_arrays(dataset, b, true, &arrays, err));
+    if (arrays.list.n)
+        RP_TRY(rp_arrays_write(io, arrays.list.at, arrays.list.n, err));
     RP_TRY(rp_out_open(rp_arena_printf(arena, "%s/" RP_BUNDLE_MANIFEST, folder), &out, err));
     rp_bundle_write(b, out);
     return rp_out_close(out, err);

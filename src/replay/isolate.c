@@ -115,7 +115,7 @@ static enum rp_code walk_init(struct walk *w, struct isolate *i, uint32_t comput
 {
     const struct rp_program *p = i->search->program;
     const struct rp_computation *c = &p->computations.at[computation];
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
 
     *w = (struct walk){.i = i,
                        .computation = computation,
@@ -130,11 +130,9 @@ static enum rp_code walk_init(struct walk *w, struct isolate *i, uint32_t comput
     w->batch = calloc(BATCH_OPS + 1, sizeof *w->batch);
     RP_TRY(rp_err_need(w->order && w->last_use && w->live && w->keep && w->batch, i->err,
                        "isolating operations"));
-    enum rp_code code = rp_computation_order(p, computation, &scratch, w->order, i->err);
-    rp_arena_release(&scratch);
-    if (code == RP_OK)
-        walk_mark_live(w, p);
-    return code;
+    RP_TRY(rp_computation_order(p, computation, &scratch, w->order, i->err));
+    walk_mark_live(w, p);
+    return RP_OK;
 }
 
 static void walk_release(struct walk *w)

@@ -328,18 +328,16 @@ static enum rp_code prints_make(struct rp_level *l, int side, struct rp_value_pr
             bytes += rp_shape_bytes(s->flat, s->flat->shape.at[op]);
         }
         if (count && (bytes > GROUP_BYTES || k + 1 == s->entry->n)) {
-            struct rp_level_part part;
-            enum rp_code code = rp_level_part_run(l, s, ops, count, &part);
+            RP_SCOPED(rp_level_part_release) struct rp_level_part part;
 
-            for (size_t i = 0; code == RP_OK && i < count; i++) {
+            RP_TRY(rp_level_part_run(l, s, ops, count, &part));
+            for (size_t i = 0; i < count; i++) {
                 struct rp_value_print *print = &(*out)[*n];
 
                 print->op = ops[i];
                 print->shape = rp_pair_shape(s->flat, s->flat->shape.at[ops[i]]);
                 *n += rp_value_print(part.outputs[i], print);
             }
-            rp_level_part_release(&part);
-            RP_TRY(code);
             count = 0;
             bytes = 0;
         }

@@ -28,19 +28,15 @@ static enum rp_code body_init(const struct rp_level *l, int side, uint32_t compu
 {
     const struct rp_level_side *s = &l->side[side];
     const struct rp_computation *c = &s->flat->computations.at[computation];
-    uint8_t *keep = malloc((size_t)c->n + 1);
+    RP_FREED uint8_t *keep = malloc((size_t)c->n + 1);
     struct rp_cut cut = {computation, keep, &c->root, 1, false};
 
     *b = (struct body){0};
     RP_TRY(rp_err_need(keep, l->err, "comparing loops"));
     memset(keep, 1, (size_t)c->n + 1);
-    enum rp_code code = rp_program_cut(s->flat, &cut, &b->cut, l->err);
-    free(keep);
-    if (code == RP_OK) {
-        b->arguments = calloc(b->cut.inputs.n * l->search->partitions + 1, sizeof *b->arguments);
-        code = rp_err_need(b->arguments, l->err, "comparing loops");
-    }
-    return code;
+    RP_TRY(rp_program_cut(s->flat, &cut, &b->cut, l->err));
+    b->arguments = calloc(b->cut.inputs.n * l->search->partitions + 1, sizeof *b->arguments);
+    return rp_err_need(b->arguments, l->err, "comparing loops");
 }
 
 /* state: arrays of the value with which the computation is called, partition after partition. */

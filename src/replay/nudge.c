@@ -93,25 +93,18 @@ static enum rp_code nudge_literal(const struct rp_program *p, struct rp_literal 
 {
     const struct rp_op_shape *s = &p->shapes.at[literal->shape];
     int64_t n = s->elem == RP_ELEM_TUPLE ? 0 : rp_shape_elements(p, literal->shape);
-    struct rp_tensor *values = NULL, *changed = NULL;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *values = NULL, *changed = NULL;
 
     if (n < 1 || n > MOST_ELEMENTS || !is_nudged(s->elem) || !rp_literal_unit(s->elem) ||
         !(s->flags & RP_SHAPE_DEFAULT_LAYOUT) || !rp_literal_known(p, literal))
         return RP_OK;
-    enum rp_code code = rp_tensor_new(s->elem, &n, 1, &values, err);
-    if (code == RP_OK)
-        code = rp_literal_decode(p, literal, values->data, rp_tensor_bytes(values), err);
-    if (code == RP_OK)
-        code = nudged(values, state, &changed, err);
-    if (code == RP_OK) {
-        literal->n = rp_tensor_bytes(changed);
-        literal->at = rp_arena_copy(arena, (const char *)changed->data, literal->n);
-        literal->form = RP_LITERAL_RAW;
-        code = rp_err_need(literal->at, err, "measuring sensitivity");
-    }
-    rp_tensor_drop(values);
-    rp_tensor_drop(changed);
-    return code;
+    RP_TRY(rp_tensor_new(s->elem, &n, 1, &values, err));
+    RP_TRY(rp_literal_decode(p, literal, values->data, rp_tensor_bytes(values), err));
+    RP_TRY(nudged(values, state, &changed, err));
+    literal->n = rp_tensor_bytes(changed);
+    literal->at = rp_arena_copy(arena, (const char *)changed->data, literal->n);
+    literal->form = RP_LITERAL_RAW;
+    return rp_err_need(literal->at, err, "measuring sensitivity");
 }
 
 /* Makes a program with other literals, in the arena; everything else is shared. */

@@ -394,15 +394,13 @@ static enum rp_code replay_answer(struct rp_ctx *ctx, const struct rp_dataset *d
         return run_source(ctx, dataset, manifest, NULL, NULL, settings, result, err);
     if (!strcmp(action, "isolate") && rp_dataset_count(dataset) == 2 && dataset->ngiven == 2) {
         /* Compares two programs, the first of which defines the inputs. */
-        struct rp_import other = {0};
-        enum rp_code code = rp_load_program(dataset, 1, &other, err);
-        if (code == RP_OK && !other.program)
-            code =
-                rp_err_set(err, RP_USAGE, "'%s' is no program", rp_dataset_borrow_name(dataset, 1));
-        if (code == RP_OK)
-            code = run_source(ctx, dataset, 0, NULL, other.program, settings, result, err);
-        rp_import_release(&other);
-        return code;
+        RP_SCOPED(rp_import_release) struct rp_import other = {0};
+
+        RP_TRY(rp_load_program(dataset, 1, &other, err));
+        if (!other.program)
+            return rp_err_set(err, RP_USAGE, "'%s' is no program",
+                              rp_dataset_borrow_name(dataset, 1));
+        return run_source(ctx, dataset, 0, NULL, other.program, settings, result, err);
     }
     if (rp_dataset_count(dataset) != 1)
         return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",

@@ -18,9 +18,8 @@ enum rp_code rp_trial_open(const struct rp_trial_engine *on, const struct rp_pro
 {
     struct rp_engine_program program = {.program = p, .name = "part", .format = "hlo-text"};
     struct rp_engine_options options = on->options;
-    struct rp_proto_writer made = {0};
+    RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer made = {0};
     struct rp_bytes bytes;
-    enum rp_code code = RP_OK;
     bool planted;
 
     *out = (struct rp_trial){0};
@@ -32,25 +31,19 @@ enum rp_code rp_trial_open(const struct rp_trial_engine *on, const struct rp_pro
     options.arguments = arguments;
     options.narguments = arguments ? narguments * partitions : 0;
     if (on->engine->wants_module) {
-        code = rp_hlo_module_write(program.program, &made, err);
-        if (code == RP_OK)
-            code = rp_proto_written(&made, &bytes, err);
-        if (code == RP_OK) {
-            program.module = bytes.at;
-            program.nmodule = bytes.n;
-        }
+        RP_TRY(rp_hlo_module_write(program.program, &made, err));
+        RP_TRY(rp_proto_written(&made, &bytes, err));
+        program.module = bytes.at;
+        program.nmodule = bytes.n;
     }
-    if (code == RP_OK)
-        code = on->engine->compile(on->where, &program, &options, &out->exe, err);
-    rp_proto_writer_release(&made);
-    if (code == RP_OK && !out->exe)
-        code = rp_err_set(err, RP_BUG, "engine '%s' returned no executable", on->engine->name);
-    if (code == RP_OK && out->exe->narguments != narguments)
-        code = rp_err_set(err, RP_FORMAT, "engine '%s' expects %zu inputs, the part has %zu",
+    RP_TRY(on->engine->compile(on->where, &program, &options, &out->exe, err));
+    if (!out->exe)
+        return rp_err_set(err, RP_BUG, "engine '%s' returned no executable", on->engine->name);
+    if (out->exe->narguments != narguments)
+        return rp_err_set(err, RP_FORMAT, "engine '%s' expects %zu inputs, the part has %zu",
                           on->engine->name, out->exe->narguments, narguments);
-    if (code == RP_OK)
-        out->noutputs = out->exe->noutputs * out->exe->partitions;
-    return code;
+    out->noutputs = out->exe->noutputs * out->exe->partitions;
+    return RP_OK;
 }
 
 enum rp_code rp_trial_run(struct rp_trial *t, struct rp_tensor *const *arguments,

@@ -34,11 +34,10 @@ static enum rp_code link_ops(struct rp_sg_builder *b, rp_event forward, rp_event
 static enum rp_code link_arrows(struct rp_sg_builder *b, bool *any, struct rp_err *err)
 {
     const struct rp_flows *f = &b->t->flows;
-    struct rp_map begun = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map begun = {0};
 
     for (uint32_t pass = 0; pass < 2; pass++)
-        for (uint32_t i = 0; code == RP_OK && i < f->n; i++) {
+        for (uint32_t i = 0; i < f->n; i++) {
             const struct rp_origin *o = &b->t->origins[f->origin[i]];
             uint32_t from;
 
@@ -47,12 +46,11 @@ static enum rp_code link_arrows(struct rp_sg_builder *b, bool *any, struct rp_er
                 continue;
             *any = true;
             if (!pass)
-                code = rp_map_put(&begun, (uint64_t)f->id[i], f->event[i], err);
+                RP_TRY(rp_map_put(&begun, (uint64_t)f->id[i], f->event[i], err));
             else if ((from = rp_map_get(&begun, (uint64_t)f->id[i])) != RP_MAP_NONE)
-                code = link_ops(b, from, f->event[i], err);
+                RP_TRY(link_ops(b, from, f->event[i], err));
         }
-    rp_map_release(&begun);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ sequence numbers */

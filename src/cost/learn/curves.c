@@ -179,16 +179,13 @@ static void drop_empty(struct rp_curve *curve)
 static enum rp_code fit_curve(struct curve_fit *c, struct rp_err *err)
 {
     size_t i, round, nsizes = c->x[0]->nsizes;
-    float *values = malloc(c->n * sizeof *values);
-    enum rp_code code = values ? add_pieces(c, RP_FEATURES_MAX, true, values, err)
-                               : rp_err_nomem(err, "fitting a cost model");
+    RP_FREED float *values = malloc(c->n * sizeof *values);
 
-    for (i = 0; code == RP_OK && i < c->x[0]->n; i++)
-        code = add_pieces(c, (uint8_t)i, i < nsizes, values, err);
-    free(values);
-    if (code == RP_OK)
-        code = fill_columns(c, err);
-    RP_TRY(code);
+    RP_TRY(values ? add_pieces(c, RP_FEATURES_MAX, true, values, err)
+                  : rp_err_nomem(err, "fitting a cost model"));
+    for (i = 0; i < c->x[0]->n; i++)
+        RP_TRY(add_pieces(c, (uint8_t)i, i < nsizes, values, err));
+    RP_TRY(fill_columns(c, err));
     for (i = 0; i < c->n; i++)
         c->weight[i] = 1;
     for (round = 0; round < REWEIGHTS; round++) {

@@ -204,23 +204,19 @@ static enum rp_code take_varints(struct reader *r, const struct shape *s, struct
                                  struct rp_tensor *t)
 {
     struct rp_proto_cursor list = rp_proto_cursor(data.at, data.n, 0, 1);
-    struct rp_tensor *plain = NULL;
-    enum rp_code code = rp_tensor_new(s->elem, s->dims, s->rank, &plain, r->err);
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *plain = NULL;
     size_t i = 0;
     uint64_t v;
 
-    while (code == RP_OK && rp_proto_packed_varint(&list, &v))
+    RP_TRY(rp_tensor_new(s->elem, s->dims, s->rank, &plain, r->err));
+    while (rp_proto_packed_varint(&list, &v))
         if (i < plain->n)
             rp_tensor_set_integer(plain, i++, (int64_t)v);
         else
-            code = rp_err_set(r->err, RP_FORMAT, "more than %zu values", plain->n);
-    if (code == RP_OK && i != plain->n)
-        code = rp_err_set(r->err, RP_FORMAT, "%zu values instead of %zu", i, plain->n);
-    if (code == RP_OK)
-        code =
-            rp_tensor_permute(t, order_of(s), false, plain->data, rp_tensor_bytes(plain), r->err);
-    rp_tensor_drop(plain);
-    return code;
+            return rp_err_set(r->err, RP_FORMAT, "more than %zu values", plain->n);
+    if (i != plain->n)
+        return rp_err_set(r->err, RP_FORMAT, "%zu values instead of %zu", i, plain->n);
+    return rp_tensor_permute(t, order_of(s), false, plain->data, rp_tensor_bytes(plain), r->err);
 }
 
 /* lasting: the data belongs to the file, so arrays can point to it. */

@@ -50,6 +50,11 @@ enum rp_code rp_tensor_token(struct rp_tensor **out, struct rp_err *err);
 struct rp_tensor *rp_tensor_keep(struct rp_tensor *t);
 void rp_tensor_drop(struct rp_tensor *t); /* NULL is fine */
 
+static inline void rp_tensor_drop_at(struct rp_tensor **t) /* for RP_SCOPED */
+{
+    rp_tensor_drop(*t);
+}
+
 static inline size_t rp_tensor_bytes(const struct rp_tensor *t)
 {
     return t->n * t->unit;

@@ -137,10 +137,10 @@ static enum rp_code by_complex(struct rp_eval *e, const struct rp_dot *d, const 
                                struct rp_err *err)
 {
     int64_t k = 2 * d->inner, n = 2 * d->right;
-    struct rp_tensor *turned;
-    enum rp_code code = rp_product_turn(s->r, (size_t)d->inner, &turned, err);
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *turned = NULL;
 
-    if (code == RP_OK && s->to->elem == RP_ELEM_C64) {
+    RP_TRY(rp_product_turn(s->r, (size_t)d->inner, &turned, err));
+    if (s->to->elem == RP_ELEM_C64) {
         struct rp_gemm g = {.batch = d->batch,
                             .m = d->left,
                             .n = n,
@@ -155,16 +155,15 @@ static enum rp_code by_complex(struct rp_eval *e, const struct rp_dot *d, const 
                             .b_column = k,
                             .b_batch = n * k};
 
-        code = rp_gemm_run(&g, e->plan->blas, e->pool, err);
-    } else if (code == RP_OK) {
+        RP_TRY(rp_gemm_run(&g, e->plan->blas, e->pool, err));
+    } else {
         struct rp_product p = {
             RP_ELEM_F64, d->batch, d->left, n,           k, s->l->data, turned->data,
             s->to->data, k,        1,       d->left * k, 1, k,          n * k};
 
-        code = rp_product_run(&p, e->pool, err);
+        RP_TRY(rp_product_run(&p, e->pool, err));
     }
-    rp_tensor_drop(turned);
-    return code;
+    return RP_OK;
 }
 
 /* Handles f64 and integers. */

@@ -333,6 +333,7 @@ enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
     const struct rp_reduce *a = node->attrs;
+    RP_SCOPED(rp_tensor_drop_at)
     struct rp_tensor *wide = NULL, *turned = NULL, *to = NULL, *init = NULL;
     struct work w = {0};
 
@@ -340,30 +341,23 @@ enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
         rp_reduce_is_rounded(a->tape, a->tape->regs[0].elem) ||
         (in[0]->elem != RP_ELEM_F32 && !rp_elem_is_small_float(in[0]->elem)))
         return rp_reduce_run(e, node, in, out, err);
-    enum rp_code code = in[0]->elem == RP_ELEM_F32 ? RP_OK : rp_tensor_wide(in[0], &wide, err);
-    if (code == RP_OK && in[1]->elem != RP_ELEM_F32)
-        code = rp_tensor_wide(in[1], &init, err);
-    if (code == RP_OK && !reduce_split(a, in[0]->dims, in[0]->rank, &w))
-        code = gather_dims(a, wide ? wide : in[0], &turned, &w, err);
-    if (code == RP_OK)
-        code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);
-    if (code == RP_OK && w.outer * w.inner != to->n)
-        code = rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
-    if (code == RP_OK) {
-        w.in = (const any *)(void *)(turned ? turned : wide ? wide : in[0])->data;
-        w.out = (float *)(void *)to->data;
-        memcpy(&w.init, (init ? init : in[1])->data, sizeof w.init);
-        code = reduce_spread(&w, e->pool, err);
-    }
-    if (code == RP_OK && node->shape->elem == RP_ELEM_F32) {
+    RP_TRY(in[0]->elem == RP_ELEM_F32 ? RP_OK : rp_tensor_wide(in[0], &wide, err));
+    if (in[1]->elem != RP_ELEM_F32)
+        RP_TRY(rp_tensor_wide(in[1], &init, err));
+    if (!reduce_split(a, in[0]->dims, in[0]->rank, &w))
+        RP_TRY(gather_dims(a, wide ? wide : in[0], &turned, &w, err));
+    RP_TRY(rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err));
+    if (w.outer * w.inner != to->n)
+        RP_TRY(rp_node_error(node, RP_FORMAT, err, "wrong size of the result"));
+    w.in = (const any *)(void *)(turned ? turned : wide ? wide : in[0])->data;
+    w.out = (float *)(void *)to->data;
+    memcpy(&w.init, (init ? init : in[1])->data, sizeof w.init);
+    RP_TRY(reduce_spread(&w, e->pool, err));
+    if (node->shape->elem == RP_ELEM_F32) {
         *out = to;
         to = NULL;
-    } else if (code == RP_OK) {
-        code = rp_tensor_as(to, node->shape->elem, out, err);
+    } else {
+        RP_TRY(rp_tensor_as(to, node->shape->elem, out, err));
     }
-    rp_tensor_drop(wide);
-    rp_tensor_drop(turned);
-    rp_tensor_drop(init);
-    rp_tensor_drop(to);
-    return code;
+    return RP_OK;
 }

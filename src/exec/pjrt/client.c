@@ -230,19 +230,14 @@ enum rp_code rp_pjrt_compile(struct rp_pjrt_client *c, const struct rp_pjrt_sour
                              struct rp_err *err)
 {
     struct rp_bytes options = {source->options, source->noptions};
-    struct rp_proto_writer w = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer w = {0};
 
     if (!options.at) {
         rp_pjrt_put_options(source, &w);
-        code = rp_proto_written(&w, &options, err);
+        RP_TRY(rp_proto_written(&w, &options, err));
     }
-    if (code == RP_OK)
-        code = source->as_jax && strstr(c->platform, "cpu")
-                   ? compile_as_jax(c, source, options, err)
-                   : compile_source(c, source, options, err);
-    rp_proto_writer_release(&w);
-    RP_TRY(code);
+    RP_TRY(source->as_jax && strstr(c->platform, "cpu") ? compile_as_jax(c, source, options, err)
+                                                        : compile_source(c, source, options, err));
     RP_TRY(ask_devices(c, RP_PJRT_LOADED_DEVICES, c->loaded, err));
     RP_TRY(count_outputs(c, err));
     c->narguments = source->narguments;

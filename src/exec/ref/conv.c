@@ -174,28 +174,21 @@ enum rp_code rp_conv_run(const struct rp_conv *c, struct rp_tensor *input, struc
                     : rp_elem_is_float(shape->elem) ? RP_ELEM_F64
                                                     : RP_ELEM_S64;
     struct sizes s = {.c = c, .in = input->dims, .kernel = kernel->dims, .out = shape->dims};
-    struct rp_tensor *in = NULL, *k = NULL, *to = NULL;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *in = NULL, *k = NULL, *to = NULL;
     bool empty = false;
 
     rp_strides(input->dims, input->rank, s.in_stride);
     rp_strides(kernel->dims, kernel->rank, s.kernel_stride);
     for (size_t i = 0; i < c->dims.nspatial; i++)
         empty |= c->window.dim[i].size == 0;
-    enum rp_code code = rp_tensor_as(input, wide, &in, err);
-    if (code == RP_OK)
-        code = rp_tensor_as(kernel, wide, &k, err);
-    if (code == RP_OK)
-        code = rp_tensor_new(wide, shape->dims, shape->rank, &to, err);
-    if (code == RP_OK && empty)
+    RP_TRY(rp_tensor_as(input, wide, &in, err));
+    RP_TRY(rp_tensor_as(kernel, wide, &k, err));
+    RP_TRY(rp_tensor_new(wide, shape->dims, shape->rank, &to, err));
+    if (empty)
         memset(to->data, 0, rp_tensor_bytes(to));
-    else if (code == RP_OK)
+    else
         conv_all(&s, wide, in->data, k->data, to);
-    if (code == RP_OK)
-        code = rp_tensor_as(to, shape->elem, out, err);
-    rp_tensor_drop(in);
-    rp_tensor_drop(k);
-    rp_tensor_drop(to);
-    return code;
+    return rp_tensor_as(to, shape->elem, out, err);
 }
 
 static enum rp_code conv_kernel(struct rp_eval *e, const struct rp_node *node,

@@ -149,7 +149,7 @@ static enum rp_code conv_backward(const struct rp_node *node, const struct custo
                          .y = input ? in[0]->dims : in[1]->dims};
     size_t rank = c->conv.dims.nspatial + 2;
     int64_t index[RP_TENSOR_RANK] = {0};
-    struct rp_tensor *l = NULL, *r = NULL, *to = NULL;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *l = NULL, *r = NULL, *to = NULL;
 
     if (b.x[c->conv.dims.input_feature] !=
             b.w[c->conv.dims.kernel_input] * c->conv.feature_groups ||
@@ -162,26 +162,18 @@ static enum rp_code conv_backward(const struct rp_node *node, const struct custo
     rp_strides(b.x, rank, b.xs);
     rp_strides(b.w, rank, b.ws);
     rp_strides(b.y, rank, b.ys);
-    enum rp_code code = rp_tensor_as(in[0], RP_ELEM_F64, &l, err);
-    if (code == RP_OK)
-        code = rp_tensor_as(in[1], RP_ELEM_F64, &r, err);
-    if (code == RP_OK)
-        code = rp_tensor_new(RP_ELEM_F64, shape->dims, rank, &to, err);
-    if (code == RP_OK) {
-        double *sum = (double *)(void *)to->data;
+    RP_TRY(rp_tensor_as(in[0], RP_ELEM_F64, &l, err));
+    RP_TRY(rp_tensor_as(in[1], RP_ELEM_F64, &r, err));
+    RP_TRY(rp_tensor_new(RP_ELEM_F64, shape->dims, rank, &to, err));
+    double *sum = (double *)(void *)to->data;
 
-        memset(to->data, 0, rp_tensor_bytes(to));
-        do
-            backward_one(&b, index, (double *)(void *)l->data, (double *)(void *)r->data, sum);
-        while (rp_index_next(index, b.y, rank));
-        for (size_t i = 0; i < to->n; i++)
-            sum[i] *= c->alpha;
-        code = rp_tensor_as(to, shape->elem, out, err);
-    }
-    rp_tensor_drop(l);
-    rp_tensor_drop(r);
-    rp_tensor_drop(to);
-    return code;
+    memset(to->data, 0, rp_tensor_bytes(to));
+    do
+        backward_one(&b, index, (double *)(void *)l->data, (double *)(void *)r->data, sum);
+    while (rp_index_next(index, b.y, rank));
+    for (size_t i = 0; i < to->n; i++)
+        sum[i] *= c->alpha;
+    return rp_tensor_as(to, shape->elem, out, err);
 }
 
 /* activation(alpha * conv + side_scale * side + bias) */

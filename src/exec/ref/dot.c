@@ -245,14 +245,13 @@ static enum rp_code dot_split(struct rp_eval *e, const struct rp_node *node,
                               struct rp_tensor *const *in, struct rp_tensor **out,
                               struct rp_err *err)
 {
-    struct rp_tensor *rest;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *rest = NULL;
 
     RP_TRY(dot_of_parts(e, node, in, LOW, HIGH, &rest, err));
-    enum rp_code code = dot_of_parts(e, node, in, HIGH, BOTH, out, err);
-    for (size_t i = 0; code == RP_OK && i < rest->n; i++)
+    RP_TRY(dot_of_parts(e, node, in, HIGH, BOTH, out, err));
+    for (size_t i = 0; i < rest->n; i++)
         ((float *)(void *)(*out)->data)[i] += ((const float *)(const void *)rest->data)[i];
-    rp_tensor_drop(rest);
-    return code;
+    return RP_OK;
 }
 
 /* Whether a precision is "high" or "highest". */
@@ -364,21 +363,16 @@ enum rp_code rp_dot_wide(const struct rp_dot *d, struct rp_tensor *lhs, struct r
 {
     unsigned wide = rp_dot_elem(elem);
     int64_t dims[3] = {d->batch, d->left, d->right};
-    struct rp_tensor *l = NULL, *r = NULL;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *l = NULL, *r = NULL;
 
     *out = NULL;
-    enum rp_code code = rp_dot_side(lhs, d->lhs_perm, d->lhs_plain, wide, &l, err);
-    if (code == RP_OK)
-        code = rp_dot_side(rhs, d->rhs_perm, d->rhs_plain, wide, &r, err);
-    if (code == RP_OK)
-        code = rp_tensor_new(wide, dims, 3, out, err);
-    if (code == RP_OK)
-        (wide == RP_ELEM_C128  ? product_complex
-         : wide == RP_ELEM_F64 ? product_float
-                               : product_integer)(d, l->data, r->data, (*out)->data);
-    rp_tensor_drop(l);
-    rp_tensor_drop(r);
-    return code;
+    RP_TRY(rp_dot_side(lhs, d->lhs_perm, d->lhs_plain, wide, &l, err));
+    RP_TRY(rp_dot_side(rhs, d->rhs_perm, d->rhs_plain, wide, &r, err));
+    RP_TRY(rp_tensor_new(wide, dims, 3, out, err));
+    (wide == RP_ELEM_C128  ? product_complex
+     : wide == RP_ELEM_F64 ? product_float
+                           : product_integer)(d, l->data, r->data, (*out)->data);
+    return RP_OK;
 }
 
 enum rp_code rp_dot_finish(struct rp_tensor *wide, const struct rp_node *node,

@@ -369,7 +369,7 @@ static void solve_line(const struct rp_solve *a, const rp_c128 *m, size_t n, rp_
 enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, struct rp_tensor *right,
                           struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor *m = NULL, *x = NULL;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *m = NULL, *x = NULL;
 
     if (left->rank < 2 || right->rank < 2)
         return rp_err_set(err, RP_FORMAT, "operands of a triangular solve are not matrices");
@@ -379,25 +379,19 @@ enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, stru
     if (left->dims[left->rank - 2] != (int64_t)n || (a->left ? rows : columns) != n ||
         left->n / (n ? n * n : 1) != right->n / (rows && columns ? rows * columns : 1))
         return rp_err_set(err, RP_FORMAT, "wrong shape of the operands of a triangular solve");
-    enum rp_code code = rp_tensor_as(left, RP_ELEM_C128, &m, err);
-
-    if (code == RP_OK)
-        code = rp_tensor_new(RP_ELEM_C128, right->dims, right->rank, &x, err);
-    for (size_t i = 0; code == RP_OK && i < x->n; i++)
+    RP_TRY(rp_tensor_as(left, RP_ELEM_C128, &m, err));
+    RP_TRY(rp_tensor_new(RP_ELEM_C128, right->dims, right->rank, &x, err));
+    for (size_t i = 0; i < x->n; i++)
         ((rp_c128 *)(void *)x->data)[i] =
             CMPLX(rp_tensor_number(right, i), rp_tensor_imaginary(right, i));
-    for (size_t b = 0; code == RP_OK && n && x->n && b < m->n / (n * n); b++) {
+    for (size_t b = 0; n && x->n && b < m->n / (n * n); b++) {
         const rp_c128 *matrix = (const rp_c128 *)(void *)m->data + b * n * n;
         rp_c128 *to = (rp_c128 *)(void *)x->data + b * rows * columns;
 
         for (size_t k = 0; k < (a->left ? columns : rows); k++)
             solve_line(a, matrix, n, to + (a->left ? k : k * columns), a->left ? columns : 1);
     }
-    if (code == RP_OK)
-        code = rp_tensor_as(x, right->elem, out, err);
-    rp_tensor_drop(m);
-    rp_tensor_drop(x);
-    return code;
+    return rp_tensor_as(x, right->elem, out, err);
 }
 
 static enum rp_code solve_run(struct rp_eval *e, const struct rp_node *node,

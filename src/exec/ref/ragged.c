@@ -271,28 +271,21 @@ static enum rp_code ragged_wide(const struct rp_node *node, struct rp_tensor *co
     unsigned elem = node->shape->elem;
     unsigned wide = rp_dot_elem(elem);
     size_t rows = (size_t)(g->batch * (g->mode == RAGGED_FREE ? g->left : g->inner));
-    int64_t *group;
-    struct rp_tensor *l = NULL, *r = NULL;
+    RP_FREED int64_t *group = NULL;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *l = NULL, *r = NULL;
 
     *out = NULL;
     if (g->mode == RAGGED_BATCH)
         return rp_dot_wide(&g->plain, in[0], in[1], elem, out, err);
     group = calloc(rows + 1, sizeof *group);
     RP_TRY(rp_err_need(group, err, "evaluating"));
-    enum rp_code code = rp_dot_side(in[0], g->perm[0], false, wide, &l, err);
-    if (code == RP_OK)
-        code = rp_dot_side(in[1], g->perm[1], false, wide, &r, err);
-    if (code == RP_OK)
-        code = rp_tensor_new(wide, node->shape->dims, node->shape->rank, out, err);
-    if (code == RP_OK) {
-        if (rows)
-            find_groups(g, in[2], group);
-        ragged_product(g, wide, group, l->data, r->data, (*out)->data);
-    }
-    rp_tensor_drop(l);
-    rp_tensor_drop(r);
-    free(group);
-    return code;
+    RP_TRY(rp_dot_side(in[0], g->perm[0], false, wide, &l, err));
+    RP_TRY(rp_dot_side(in[1], g->perm[1], false, wide, &r, err));
+    RP_TRY(rp_tensor_new(wide, node->shape->dims, node->shape->rank, out, err));
+    if (rows)
+        find_groups(g, in[2], group);
+    ragged_product(g, wide, group, l->data, r->data, (*out)->data);
+    return RP_OK;
 }
 
 static enum rp_code ragged_run(struct rp_eval *e, const struct rp_node *node,

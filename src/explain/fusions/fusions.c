@@ -168,20 +168,19 @@ typedef RP_VEC(struct rp_fusion) fusion_vec;
 
 static enum rp_code add_up(const struct rp_ranks *ranks, fusion_vec *all, struct rp_err *err)
 {
-    struct rp_map known = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map known = {0};
     uint32_t at;
 
     for (size_t r = 0; r < ranks->n; r++) {
         const struct rp_fusions_part *part = ranks->parts[r].data;
 
-        for (size_t i = 0; i < part->fusions.n && code == RP_OK; i++) {
+        for (size_t i = 0; i < part->fusions.n; i++) {
             const struct rp_fusion *f = &part->fusions.at[i];
 
-            code = rp_map_intern(&known, f->key, (uint32_t)all->n, &at, err);
-            if (code == RP_OK && at == all->n) {
-                code = rp_vec_push(all, *f, err);
-            } else if (code == RP_OK && all->at) {
+            RP_TRY(rp_map_intern(&known, f->key, (uint32_t)all->n, &at, err));
+            if (at == all->n) {
+                RP_TRY(rp_vec_push(all, *f, err));
+            } else if (all->at) {
                 all->at[at].count += f->count;
                 if (f->kind == RP_FUSION_OPTIMIZER)
                     all->at[at].kernels += f->kernels;
@@ -190,8 +189,7 @@ static enum rp_code add_up(const struct rp_ranks *ranks, fusion_vec *all, struct
             }
         }
     }
-    rp_map_release(&known);
-    return code;
+    return RP_OK;
 }
 
 RP_ORDER(by_saving, struct rp_fusion_row, RP_DOWN(saved_ns), RP_DOWN(device_ns),

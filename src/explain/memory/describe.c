@@ -246,8 +246,7 @@ static enum rp_code fill_categories(struct describer *d)
 static enum rp_code fill_holders(struct describer *d)
 {
     struct rp_memory_device *out = d->out;
-    struct rp_map rows = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map rows = {0};
     int64_t known = 0;
     size_t i, n = 0;
 
@@ -255,14 +254,11 @@ static enum rp_code fill_holders(struct describer *d)
         n += rp_memory_alive(&d->log->buffers.at[i], d->peak);
     out->holders = RP_ARENA_NEW(d->arena, struct rp_memory_holder, n + 2);
     RP_TRY(rp_err_need(out->holders, d->err, "listing buffers"));
-    for (i = 0; i < d->log->buffers.n && code == RP_OK; i++)
+    for (i = 0; i < d->log->buffers.n; i++)
         if (rp_memory_alive(&d->log->buffers.at[i], d->peak)) {
             known += d->log->buffers.at[i].bytes;
-            code = add_holder(d, &rows, &d->log->buffers.at[i]);
+            RP_TRY(add_holder(d, &rows, &d->log->buffers.at[i]));
         }
-    rp_map_release(&rows);
-    if (code != RP_OK)
-        return code;
     out->buffers = (int64_t)n;
     add_rest(d, known);
     RP_TRY(fill_categories(d));

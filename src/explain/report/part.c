@@ -337,8 +337,8 @@ static enum rp_code judge_work(struct part_ctx *ctx, struct rp_trace_categories 
     const struct rp_device_peaks *device =
         d ? rp_device_recognise(rp_trace_str(ctx->t, d->name), d->memory_bytes) : NULL;
     struct rp_finding_rank rank = finding_rank(ctx);
-    struct rp_op_costs costs = {0};
-    struct rp_cost_calls calls = {0};
+    RP_SCOPED(rp_op_costs_release) struct rp_op_costs costs = {0};
+    RP_SCOPED(rp_cost_calls_release) struct rp_cost_calls calls = {0};
     struct rp_cost_peaks peaks;
     int64_t from_ns;
 
@@ -346,22 +346,14 @@ static enum rp_code judge_work(struct part_ctx *ctx, struct rp_trace_categories 
         return rp_findings_measure(&rank, ctx->out, err);
     rp_cost_peaks_of_device(&peaks, device);
     RP_TRY(own_work_from(ctx, &from_ns, err));
-    enum rp_code code = rp_op_costs_init(&costs, categories, err);
-    if (code == RP_OK)
-        code =
-            rp_cost_calls_init(&calls, &costs, &ctx->w, ctx->hints->known, ctx->hints->user, err);
-    if (code == RP_OK)
-        code = rp_cost_calls_limit(&calls, &costs, &peaks, err);
+    RP_TRY(rp_op_costs_init(&costs, categories, err));
+    RP_TRY(rp_cost_calls_init(&calls, &costs, &ctx->w, ctx->hints->known, ctx->hints->user, err));
+    RP_TRY(rp_cost_calls_limit(&calls, &costs, &peaks, err));
     rank.costs = &costs;
     rank.calls = &calls;
     rank.peaks = &peaks;
-    if (code == RP_OK)
-        code = rp_findings_measure(&rank, ctx->out, err);
-    if (code == RP_OK)
-        code = rp_speed_add_calls(&ctx->out->speed, &ctx->w, &costs, &calls, &peaks, from_ns, err);
-    rp_cost_calls_release(&calls);
-    rp_op_costs_release(&costs);
-    return code;
+    RP_TRY(rp_findings_measure(&rank, ctx->out, err));
+    return rp_speed_add_calls(&ctx->out->speed, &ctx->w, &costs, &calls, &peaks, from_ns, err);
 }
 
 static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)

@@ -589,14 +589,11 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
     if (focus)
         return rp_focus_make(loaded->trace, &steps, focus, &part->arena, &out->focus, err);
     if (rp_settings_flag(settings, "tree")) {
-        struct rp_xla_names names;
+        RP_SCOPED(rp_xla_names_release) struct rp_xla_names names = {0};
 
         RP_TRY(tree_of(settings, &of, err));
-        enum rp_code code = rp_xla_names_init(&names, loaded, err);
-        if (code == RP_OK)
-            code = rp_tree_make(loaded->trace, &steps, of, &names, &part->arena, &out->tree, err);
-        rp_xla_names_release(&names);
-        return code;
+        RP_TRY(rp_xla_names_init(&names, loaded, err));
+        return rp_tree_make(loaded->trace, &steps, of, &names, &part->arena, &out->tree, err);
     }
     return rp_top_group_work(loaded->trace, &steps, &want, &part->arena, out, err);
 }

@@ -318,16 +318,13 @@ enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t
                                 struct rp_arena *arena, struct rp_call_names *out,
                                 struct rp_err *err)
 {
-    struct rp_strtab tab;
+    RP_SCOPED(rp_strtab_release) struct rp_strtab tab = {0};
 
     *out = (struct rp_call_names){0};
     for (size_t r = 0; r < n; r++)
         RP_TRY(rp_time_lists_check(&ranks[r]->self, ranks[r]->names.n, err));
-    enum rp_code code = rp_strtab_init(&tab, err);
-    if (code == RP_OK)
-        code = map_names(ranks, n, &tab, arena, out, err);
-    rp_strtab_release(&tab);
-    RP_TRY(code);
+    RP_TRY(rp_strtab_init(&tab, err));
+    RP_TRY(map_names(ranks, n, &tab, arena, out, err));
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < ranks[r]->slow.n; i++)
             out->at[out->to[r][ranks[r]->slow.at[i].name]].slow = true;

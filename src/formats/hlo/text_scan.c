@@ -242,25 +242,19 @@ static enum rp_code parse_shape(struct rp_hlo_text *r, unsigned depth, uint32_t 
 
 static enum rp_code parse_tuple(struct rp_hlo_text *r, unsigned depth, uint32_t *id)
 {
-    RP_VEC(uint32_t) parts = {0};
-    enum rp_code code = RP_OK;
+    RP_VEC_LOCAL(uint32_t, parts);
     uint32_t part;
 
     r->at++;
     if (!rp_hlo_text_take(r, ')')) {
         do {
             rp_hlo_text_space(r);
-            code = parse_shape(r, depth + 1, &part);
-            if (code == RP_OK)
-                code = rp_vec_push(&parts, part, r->err);
-        } while (code == RP_OK && rp_hlo_text_take(r, ','));
-        if (code == RP_OK)
-            code = rp_hlo_text_expect(r, ')', "after the parts of a tuple shape");
+            RP_TRY(parse_shape(r, depth + 1, &part));
+            RP_TRY(rp_vec_push(&parts, part, r->err));
+        } while (rp_hlo_text_take(r, ','));
+        RP_TRY(rp_hlo_text_expect(r, ')', "after the parts of a tuple shape"));
     }
-    if (code == RP_OK)
-        code = rp_program_tuple(r->p, parts.at, parts.n, id, r->err);
-    rp_vec_release(&parts);
-    return code;
+    return rp_program_tuple(r->p, parts.at, parts.n, id, r->err);
 }
 
 static enum rp_code parse_shape(struct rp_hlo_text *r, unsigned depth, uint32_t *id)
