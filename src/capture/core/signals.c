@@ -6,10 +6,10 @@
  * `metrics` reads while the process runs. The file has sums and distributions, so that it does not
  * grow with time.
  *
- * Overlapping times count once (a moment in which two collectives are open is one moment of
- * collectives). Sums of the host are written with the step in which they ended, so that differences
- * of two readings belong to the same steps; device work, which the driver delivers later, ten times
- * a second.
+ * Overlapping times of the host count once (a moment in which two collectives are open is one
+ * moment of collectives). Device work is added up, because it is delivered in no order. Sums of the
+ * host are written with the step in which they ended, so that differences of two readings belong to
+ * the same steps; device work, which the driver delivers later, ten times a second.
  *
  * Cost: a comparison for each span, some tens of nanoseconds for each collective and step.
  */
@@ -61,6 +61,14 @@ bool rp_core_signals(void)
 
 /* -------------------------------------------------------------------------- counting */
 
+static void add(enum rp_core_total which, uint64_t begin, uint64_t end, bool in_ticks)
+{
+    uint64_t time = end > begin ? end - begin : 0;
+
+    atomic_fetch_add(&signals.totals[which].ns,
+                     in_ticks ? (uint64_t)((double)time * signals.ns_per_tick) : time);
+}
+
 void rp_core_signal_total(enum rp_core_total which, uint64_t begin, uint64_t end, bool in_ticks)
 {
     struct total *total = &signals.totals[which];
@@ -71,10 +79,7 @@ void rp_core_signal_total(enum rp_core_total which, uint64_t begin, uint64_t end
             return;
         from = begin > before ? begin : before;
     } while (!atomic_compare_exchange_weak(&total->end, &before, end));
-    if (end > from)
-        atomic_fetch_add(&total->ns, in_ticks
-                                         ? (uint64_t)((double)(end - from) * signals.ns_per_tick)
-                                         : end - from);
+    add(which, from, end, in_ticks);
 }
 
 /* Recognises kernels of collectives by the begin of their names: NCCL and RCCL. */
@@ -88,9 +93,8 @@ void rp_core_signal_span(const struct rp_capture_span *p)
     bool in_ticks = p->timebase == RP_CTF_TIME_TICKS;
 
     if (p->device != RP_CTF_SPAN_DEVICE)
-        rp_core_signal_total(is_collective(p->name) ? RP_CORE_DEVICE_COLLECTIVES
-                                                    : RP_CORE_DEVICE_WORK,
-                             p->begin, p->end, in_ticks);
+        add(is_collective(p->name) ? RP_CORE_DEVICE_COLLECTIVES : RP_CORE_DEVICE_WORK, p->begin,
+            p->end, in_ticks);
     else if (p->kind == RP_CTF_KIND_COLLECTIVE)
         rp_core_signal_total(RP_CORE_COLLECTIVES, p->begin, p->end, in_ticks);
 }

@@ -17,9 +17,6 @@
 #include "capture/cuda/cuda.h"
 
 #include <pthread.h>
-#include <unistd.h>
-
-#define DETACH_WAIT_MS 2000 /* for a call of the program, at whose end CUPTI may be left */
 
 enum { ATTACHED, LEAVING, DETACHED };
 
@@ -96,42 +93,33 @@ void rp_cuda_set_attached(void)
     atomic_store(&state, ATTACHED);
 }
 
-/* Where it may not be left altogether, or the program makes no call, CUPTI stays loaded without a
-   subscriber: nothing is called or recorded. */
+/* The recording ends, and the program goes on. CUPTI stays loaded without a subscriber, and calls
+   or records nothing: left altogether while the device works, it ended a PyTorch program that was
+   attached again (CUDA 13). */
 void rp_cuda_detach(void)
 {
     pthread_mutex_lock(&switching);
-    bool leaves = rp_cuda_is_attached();
-    if (leaves) {
+    if (rp_cuda_is_attached()) {
         wait_for_device();
         if (atomic_load(&rp_cuda.used))
             rp_cuda.cupti.flush(RP_CUPTI_FLUSH_FORCED);
         rp_cuda_switch_records(false);
         rp_cuda.cupti.disable(RP_CUPTI_DEVICE);
-    }
-    rp_cuda_buffers_read();
-    if (leaves && rp_cuda.cupti.finalize && !atomic_load(&rp_cuda.graphs)) {
-        rp_cuda_calls_watch_work(true);
-        atomic_store(&state, LEAVING);
-    }
-    pthread_mutex_unlock(&switching);
-    for (int ms = 0; ms < DETACH_WAIT_MS && atomic_load(&state) == LEAVING; ms++)
-        usleep(1000);
-    pthread_mutex_lock(&switching);
-    if (rp_cuda_is_attached()) {
-        rp_cuda_calls_watch_work(false);
         rp_cuda.cupti.unsubscribe(rp_cuda.subscriber);
         atomic_store(&state, DETACHED);
     }
+    rp_cuda_buffers_read();
     pthread_mutex_unlock(&switching);
 }
 
 void rp_cuda_on_detail(bool on)
 {
-    if (!atomic_load(&rp_cuda.running) || rp_cuda.cap->process_id() != rp_cuda.process)
+    if (rp_cuda.cap->process_id() != rp_cuda.process)
         return;
     pthread_mutex_lock(&switching);
-    if (on)
+    if (!atomic_load(&rp_cuda.running)) /* the recording ends */
+        ;
+    else if (on)
         switch_on();
     else if (rp_cuda_is_attached())
         switch_off();
