@@ -255,6 +255,7 @@ static void thin_kernels_have_edges(void **state)
 
     UNUSED_STATE(state);
     assert_int_equal(lost_to_thin(11, 100 * US, key, 23), 0); /* 88 of 2,110 us */
+    assert_int_equal(lost_to_thin(9, 100 * US, key, 22), 108 * US);
     assert_int_equal(lost_to_thin(10, 100 * US, key, 22), 120 * US);
     assert_int_equal(lost_to_thin(10, 100 * US, key, 24), 0);
     assert_in_range(lost_to_thin(1, 1000 * US, key, 20), 200 * US - 9, 200 * US);

@@ -227,6 +227,44 @@ static void each_sign_alone(void **state)
     }
 }
 
+/* What the file's metadata says, where no event tells; and from two ranks on the run is parallel.
+ */
+static void metadata_tells_of_ranks(void **state)
+{
+    static const struct row row[] = {{'X', "cpu_op", "aten::mm", 1, 1, 0, 10}};
+    static const struct row nccl[] = {
+        {'X', "kernel", "ncclDevKernel_Broadcast", 0, 7, 0, 10, 1, 7}};
+    static const struct {
+        const char *info;
+        int world_size;
+        uint8_t transport, parallel;
+    } rows[] = {
+        {"{\"backend\": \"nccl\", \"rank\": 0}", 2, RP_TRANSPORT_NCCL, RP_PARALLEL_OTHER},
+        {"{\"rank\": 0, \"backend\": \"gloo\"}", 2, RP_TRANSPORT_GLOO, RP_PARALLEL_OTHER},
+        {"{\"backend\": \"mpi\"}", 3, RP_TRANSPORT_MPI, RP_PARALLEL_OTHER},
+        {"{\"backend\": \"other\"}", 2, RP_TRANSPORT_NONE, RP_PARALLEL_OTHER},
+        {"{\"backend\": 1}", 2, RP_TRANSPORT_NONE, RP_PARALLEL_OTHER},
+        {"{\"backend\": \"nccl\"}", 1, RP_TRANSPORT_NONE, RP_PARALLEL_NONE},
+        {"{\"backend\": \"gloo\"}", -1, RP_TRANSPORT_NCCL, RP_PARALLEL_OTHER}, /* with kernels */
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rp_builder *b = build_rows(rows[i].world_size < 0 ? nccl : row, 1);
+        struct rp_trace *t;
+        struct rp_workload w;
+
+        assert_code(rp_builder_add_meta(b, str_of(b, "distributedInfo"), str_of(b, rows[i].info),
+                                        false, NULL),
+                    RP_OK);
+        t = finish_valid(b);
+        t->world_size = rows[i].world_size;
+        w = workload_of(t);
+        if (w.transport != rows[i].transport || w.parallel != rows[i].parallel)
+            fail_msg("%s: transport %u, parallel %u", rows[i].info, w.transport, w.parallel);
+    }
+}
+
 static void optimizers_that_can_be_fused(void **state)
 {
     UNUSED_STATE(state);
@@ -248,6 +286,7 @@ int test_workload(void)
         cmocka_unit_test(training_is_known_by_gradients_and_updates),
         cmocka_unit_test(an_allocator_that_caches_nothing_is_seen),
         cmocka_unit_test(each_sign_alone),
+        cmocka_unit_test(metadata_tells_of_ranks),
         cmocka_unit_test(optimizers_that_can_be_fused),
     };
 
