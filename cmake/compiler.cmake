@@ -27,6 +27,10 @@ endif()
 if(RP_SANITIZE)
   add_compile_options(-fsanitize=${RP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${RP_SANITIZE})
+  if(RP_SANITIZE STREQUAL "memory")
+    add_compile_options(-fsanitize-memory-track-origins)
+    add_link_options(-fsanitize-memory-track-origins -Wl,--wrap=inflate -Wl,--wrap=deflate) # cmake/msan/zlib.c
+  endif()
 endif()
 # What an attacker who finds a defect may not have: stacks and copies that overflow unseen, tables of functions that
 # can be written, jumps into the middle of functions (tools/check-hardening). Sanitizers have their own.

@@ -77,8 +77,12 @@ static enum rp_code shape_intern(struct rp_program *p, uint64_t hash, struct rp_
 
         RP_TRY(rp_map_intern(&p->shape_map, hash, next, id, err));
         *fresh = *id == next;
-        if (*fresh)
+        if (*fresh) { /* with room for what belongs to it: there is no shape without that */
+            RP_TRY(rp_vec_reserve(&p->parts, parts ? shape->n : 0, err));
+            RP_TRY(rp_vec_reserve(&p->dims, parts ? 0 : shape->n, err));
+            RP_TRY(rp_vec_reserve(&p->dim_dynamic, parts ? 0 : shape->n, err));
             return rp_vec_push(&p->shapes, *shape, err);
+        }
         if (is_same_shape(p, &p->shapes.at[*id], shape, dims, dynamic, parts))
             return RP_OK;
     }
@@ -108,9 +112,8 @@ enum rp_code rp_program_array(struct rp_program *p, unsigned elem, const int64_t
                                 (uint64_t)layout << 16 | shape.flags | UINT64_C(1) << 60);
     RP_TRY(shape_intern(p, hash, &shape, dims, dynamic, NULL, id, &fresh, err));
     for (size_t i = 0; fresh && i < n; i++) {
-        RP_TRY(rp_vec_push(&p->dims, dims[i], err));
-        RP_TRY(
-            rp_vec_push(&p->dim_dynamic, (uint8_t)(dims[i] < 0 || (dynamic && dynamic[i])), err));
+        p->dims.at[p->dims.n++] = dims[i];
+        p->dim_dynamic.at[p->dim_dynamic.n++] = dims[i] < 0 || (dynamic && dynamic[i]);
     }
     return RP_OK;
 }
@@ -140,7 +143,7 @@ enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_
     shape.leaves = (uint32_t)leaves;
     RP_TRY(shape_intern(p, hash, &shape, NULL, NULL, parts, &made, &fresh, err));
     for (size_t i = 0; fresh && i < n; i++)
-        RP_TRY(rp_vec_push(&p->parts, parts[i], err));
+        p->parts.at[p->parts.n++] = parts[i];
     *id = made;
     return RP_OK;
 }
