@@ -358,6 +358,33 @@ static void a_run_in_16_bits_is_not_asked_again(void **state)
     assert_contains(err.text, "run in 16 bits already");
 }
 
+/* Where more than half of the products are in 16 bits, the other operators are in 32 on purpose. */
+static void mixed_precision_has_an_edge(void **state)
+{
+    static const struct {
+        int64_t half_ns, relu_ns; /* products take 1,000 ns in 32 bits */
+    } rows[] = {{999, 8500}, {1000, 8500}, {1001, 15000}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct row row[] = {{'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 500000},
+                                  {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1000, 2000, 1},
+                                  {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 3000, 2000, 2},
+                                  {'X', "cpu_op", "aten::relu", 1, 1, 6000, 3000},
+                                  {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 7000, 1000, 3},
+                                  {'X', "kernel", "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_tn",
+                                   0, 7, 10000, rows[i].half_ns, 1, 7},
+                                  {'X', "kernel", "sgemm_128", 0, 7, 100000, 1000, 2, 7},
+                                  {'X', "kernel", "elementwise_relu", 0, 7, 200000, 15000, 3, 7}};
+        struct bench b;
+
+        ROWS_INIT(&b, row);
+        assert_in_range(time_after(&b, "elementwise_relu", 15000, "dtype=bf16"),
+                        rows[i].relu_ns - 1, rows[i].relu_ns + 1);
+        bench_release(&b);
+    }
+}
+
 /* Of 20 us in a ring of 4, as ranks of one machine take it, and as unrelated ones do. */
 static void processes_of_one_machine_are_numbered_so(void **state)
 {
@@ -409,6 +436,7 @@ int test_whatif_numbers(void)
         cmocka_unit_test(a_graph_keeps_waits_that_nothing_explains),
         cmocka_unit_test(the_model_says_what_tf32_gains),
         cmocka_unit_test(a_run_in_16_bits_is_not_asked_again),
+        cmocka_unit_test(mixed_precision_has_an_edge),
         cmocka_unit_test(processes_of_one_machine_are_numbered_so),
         cmocka_unit_test(a_run_without_an_optimizer_cannot_fuse_it),
     };
