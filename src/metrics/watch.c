@@ -140,7 +140,7 @@ struct watch {
     size_t npast;                                     /* so many there were */
     double steps_seen;                                /* of all ranks */
     int64_t moved_ns;                                 /* when the end of a step was last seen */
-    char *told; /* the subjects of the previous look's alerts */
+    rp_window_told told;
     bool unsupported;
 };
 
@@ -550,21 +550,16 @@ static void note_progress(struct watch *w)
     w->steps_seen = seen;
 }
 
-/* Returns alerts that the previous look did not have, as lines, or NULL. */
+/* Returns alerts that no look of the last window had, as lines, or NULL. */
 static const char *new_alerts(struct answer *a)
 {
-    const char *fresh = "", *all = "\n";
+    const char *fresh = "";
 
-    for (size_t i = 0; i < a->root->nalerts; i++) {
-        const char *about = rp_arena_textf(a->arena, "\n%s\n", a->about[i]);
-
-        all = rp_arena_textf(a->arena, "%s%s", all, about);
-        if (!a->w->told || !strstr(a->w->told, about))
+    for (size_t i = 0; i < a->root->nalerts; i++)
+        if (rp_window_is_news(&a->w->told, a->about[i], a->err))
             fresh =
                 rp_arena_textf(a->arena, "%s%s%s", fresh, *fresh ? "\n" : "", a->root->alerts[i]);
-    }
-    free(a->w->told);
-    a->w->told = strdup(all);
+    rp_window_forget_told(&a->w->told, RP_WINDOW_SLICES);
     return *fresh ? fresh : NULL;
 }
 
@@ -651,6 +646,7 @@ enum rp_code rp_metrics_call_watch(const struct rp_metrics_watcher *watcher, str
         free(w.members.at[i].source);
     rp_vec_release(&w.members);
     rp_metric_sets_release(&w.sets);
-    free(w.told);
+    rp_window_forget_told(&w.told, 0);
+    rp_vec_release(&w.told);
     return code;
 }

@@ -282,3 +282,28 @@ bool rp_window_is_still(double ns, double usual_ns, double longest_ns)
 {
     return ns > STILL_S * 1e9 && ns > STILL_STEPS * usual_ns && ns > 2 * longest_ns;
 }
+
+bool rp_window_is_news(rp_window_told *told, const char *about, struct rp_err *err)
+{
+    for (size_t i = 0; i < told->n; i++)
+        if (!strcmp(told->at[i].about, about)) {
+            told->at[i].looks = 0;
+            return false;
+        }
+    char *copy = strdup(about);
+    if (copy && rp_vec_push(told, ((struct rp_window_subject){copy, 0}), err) != RP_OK)
+        free(copy);
+    return true;
+}
+
+void rp_window_forget_told(rp_window_told *told, size_t looks)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < told->n; i++)
+        if (told->at[i].looks++ < looks)
+            told->at[kept++] = told->at[i];
+        else
+            free(told->at[i].about);
+    told->n = kept;
+}

@@ -6,6 +6,7 @@
  * step.
  */
 #include "base/err.h"
+#include "base/vec.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,3 +55,14 @@ bool rp_window_is_past(double steps);
 bool rp_window_is_longer(double step_ns, double *past, size_t n);
 /* Whether nothing has moved for so long that it is worth reporting. */
 bool rp_window_is_still(double ns, double usual_ns, double longest_ns);
+
+/* Subjects of alerts, and how many looks ago they were told last. */
+typedef RP_VEC(struct rp_window_subject {
+    char *about;
+    size_t looks;
+}) rp_window_told;
+
+/* Whether a subject is not among them; it is from now on. */
+bool rp_window_is_news(rp_window_told *told, const char *about, struct rp_err *err);
+/* Called after each look: forgets those that were not told in so many. */
+void rp_window_forget_told(rp_window_told *told, size_t looks);

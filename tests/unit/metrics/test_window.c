@@ -178,6 +178,24 @@ static void steps_are_longer_only_beyond_their_past(void **state)
     assert_false(rp_window_is_longer(17.5, past, 7));
 }
 
+static void an_alert_that_comes_back_soon_is_no_news(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    rp_window_told told = {0};
+
+    (void)state;
+    assert_true(rp_window_is_news(&told, "rank 2", &err));
+    assert_true(rp_window_is_news(&told, "steps", &err));
+    for (int look = 0; look < 8; look++)
+        rp_window_forget_told(&told, 8);
+    assert_false(rp_window_is_news(&told, "rank 2", &err));
+    rp_window_forget_told(&told, 8);
+    assert_true(rp_window_is_news(&told, "steps", &err));
+    rp_window_forget_told(&told, 0);
+    assert_int_equal(told.n, 0);
+    rp_vec_release(&told);
+}
+
 static void a_job_that_stands_still_is_told(void **state)
 {
     (void)state;
@@ -197,6 +215,7 @@ int test_window(void)
         cmocka_unit_test(a_rank_without_a_processor_is_named_so),
         cmocka_unit_test(a_processor_that_comes_back_is_nobodys_lateness),
         cmocka_unit_test(steps_are_longer_only_beyond_their_past),
+        cmocka_unit_test(an_alert_that_comes_back_soon_is_no_news),
         cmocka_unit_test(a_low_clock_is_the_cause),
         cmocka_unit_test(a_slow_host_is_named_as_one),
         cmocka_unit_test(a_slice_has_some_steps),
