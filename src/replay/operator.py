@@ -13,7 +13,7 @@ CALLS = 30
 
 
 def tensor(shape, strides, kind, limit):
-    """Random values; numbers that may be indices are below the limit. The elements lie in memory as they did."""
+    """Random values; numbers that may be indices are within the limits. The elements lie in memory as they did."""
     if kind not in TYPES and not kind.startswith("c10::Float8"):
         raise ValueError(f"a tensor of the type '{kind}'")
     dtype = TYPES.get(kind) or getattr(torch, kind[5:].lower())
@@ -23,8 +23,12 @@ def tensor(shape, strides, kind, limit):
     elif dtype == torch.bool:
         memory = torch.rand(max(size, 1), device=DEVICE) < 0.5
     else:
-        memory = torch.randint(0, max(1, min(limit, torch.iinfo(dtype).max)), (max(size, 1),), device=DEVICE, dtype=dtype)
-    return memory.as_strided(shape, strides or [1] * len(shape))
+        memory = torch.randint(limit[0], max(limit[0] + 1, min(limit[1], torch.iinfo(dtype).max)), (max(size, 1),), device=DEVICE, dtype=dtype)
+    view = memory.as_strided(shape, strides or [1] * len(shape))
+    try:
+        return torch.empty_strided(shape, strides or [1] * len(shape), device=DEVICE, dtype=dtype).copy_(view)
+    except RuntimeError:  # several elements are one place of memory
+        return view
 
 
 def value(text, kind):
@@ -100,13 +104,16 @@ def make_call():
         function = getattr(packet, overload)
         if len(function._schema.arguments) != len(KINDS):
             continue
-        for most in (limit, 1):
+        for limits in ((0, limit), (0, 1), (1, 2)):
             try:
-                given, named = arguments(function._schema, most)
+                given, named = arguments(function._schema, limits)
                 with torch.no_grad():
                     function(*given, **named)
                     sync()
                 return function, given, named
+            except TypeError:  # an overload for something else
+                problem = problem or "none of them takes these types"
+                break
             except Exception as wrong:
                 problem = wrong
     raise SystemExit(f"{NAME}: no overload of this PyTorch ({torch.__version__}) takes these inputs{': ' + str(problem) if problem else ''}")

@@ -33,6 +33,8 @@ static const struct rp_field row_fields[] = {
     ROW(processor_ns, I64, NS, NULL, "processor time of it", RP_NULLABLE),
     ROW(memory_bytes, I64, BYTES, "memory", "its peak: of the device, or of the process",
         RP_NULLABLE),
+    ROW(clock_mhz, I64, NONE, NULL, "mean clock of the device in its turns, if NVML tells it",
+        RP_NULLABLE),
     ROW(startup_ns, I64, NS, NULL, "what yours needs longer before its steps are measured",
         RP_NULLABLE),
     ROW(rounds, I64, COUNT, NULL, "new processes that were measured", 0),
@@ -60,6 +62,8 @@ static void set_interval(const struct rp_try_interval *x, size_t n, double *rati
 
 static const char *interval_text(struct rp_arena *arena, double middle, double low, double high)
 {
+    if (!isfinite(low) || !isfinite(high))
+        return rp_arena_textf(arena, "%+.1f %% (one round)", 100 * middle);
     return rp_arena_textf(arena, "%+.1f %% [%.1f, %.1f]", 100 * middle, 100 * low, 100 * high);
 }
 
@@ -108,6 +112,7 @@ static void fill_side(const struct rp_try_duel *d, const struct rp_try_side *sid
     row->processor_ns = middle_ns(side->spent_ns, side->n);
     row->memory_bytes = side->v.memory_bytes > 0 ? side->v.memory_bytes : RP_ABSENT_I64;
     row->rounds = (int64_t)side->n;
+    row->clock_mhz = side->mhz_n ? (int64_t)(side->mhz / (double)side->mhz_n) : RP_ABSENT_I64;
     row->update_ratio = side->v.judged ? side->v.update_ratio : NAN;
     row->startup_ns = RP_ABSENT_I64;
     if (side == d->side)

@@ -46,7 +46,10 @@ struct rp_try_side { /* the first is yours */
     struct rp_try_interval wall, spent; /* of the logarithms */
     enum rp_try_verdict verdict;        /* of yours against it */
     bool by_spent;                      /* by processor time */
-    char refused[RP_TRY_WHY];           /* why it does not compute the same, or "" */
+    double mhz;                         /* clock of the device in its turns: sum of mhz_n values */
+    size_t mhz_n;
+    char clock[RP_TRY_WHY];   /* how the clock differs from that of yours, or "" */
+    char refused[RP_TRY_WHY]; /* why it does not compute the same, or "" */
     const char *same;
 };
 
@@ -56,6 +59,7 @@ struct rp_try_duel {
     bool may_differ;          /* they need not compute the same */
     size_t n, rounds, turn;   /* turn: steps */
     struct rp_try_side *side; /* n, of calloc */
+    bool repeats;             /* its update at the end of a round is that of the first one */
     bool unsteady;            /* the output of yours differs from run to run */
     int64_t round_ns;         /* the last took so long */
 };
@@ -67,7 +71,7 @@ struct rp_try_against_row {
     const char *measured, *start; /* for the screen */
     double measured_ratio, measured_low_ratio, measured_high_ratio;
     double processor_ratio, processor_low_ratio, processor_high_ratio, update_ratio;
-    int64_t rank, time_ns, processor_ns, memory_bytes, startup_ns, rounds;
+    int64_t clock_mhz, rank, time_ns, processor_ns, memory_bytes, startup_ns, rounds;
 };
 extern const struct rp_type rp_try_against_type;
 

@@ -749,6 +749,10 @@ static enum rp_code fill_against(struct rp_arena *arena, struct try_root *root,
     for (size_t i = 0; i + 1 < d->n; i++) {
         if (others[i].changed)
             root->warning = others[i].changed;
+        if (*d->side[i + 1].clock)
+            root->warning =
+                rp_arena_textf(arena, "%s%s%s: %s", root->warning ? root->warning : "",
+                               root->warning ? "; " : "", others[i].name, d->side[i + 1].clock);
         if (others[i].linked)
             root->skipped = rp_arena_textf(arena, "%s: of your folder, because git ignores it: %s",
                                            others[i].name, others[i].linked);

@@ -18,6 +18,8 @@
 #define TURN_STEPS   50
 #define LEAST_TURNS  3 /* a loop that ends with fewer turns is measured from start to end */
 #define SLOWER_CLOCK 0.7
+#define CLOCK_APART  0.03 /* of a logarithm: clocks of a device vary by less from turn to turn */
+#define LEFT_OUT     2    /* times that an update of later steps is smaller than the other */
 #define BUSY         0.2 /* a part of the time, in the round in which it waited least for a processor */
 
 /* ------------------------------------------------------------------ a round of loops */
@@ -76,6 +78,8 @@ static bool take_turns(struct rp_try_duel *d, struct turns *turns, size_t turn)
         if (isfinite(t->ns[turn])) {
             t->told_ns += t->ns[turn] * (double)d->turn;
             t->clock_ns += (double)side->v.clock_ns;
+            side->mhz += side->v.mhz;
+            side->mhz_n += side->v.mhz > 0;
         }
     }
     for (size_t i = 0; i < d->n; i++) {
@@ -114,6 +118,44 @@ static void judge_updates(struct rp_try_duel *d)
     for (size_t i = 1; i < d->n; i++)
         if (d->side[i].v.state == RP_TRY_ALIVE)
             rp_try_judge_update(d->s, &d->side[i].v);
+}
+
+/* Refuses a side whose later steps, which were timed, do other work than those of yours, although
+   the first ones did not. */
+static void judge_later(struct rp_try_duel *d, struct rp_try_side *side)
+{
+    struct rp_try_difference later = {0};
+
+    if (rp_try_compare(side->v.update, d->side->v.update, &later, NULL) != RP_OK)
+        refuse(side, "it did not do all of the steps that were timed");
+    else if (later.size[0] > LEFT_OUT || later.size[0] * LEFT_OUT < 1)
+        refuse(side, "it does not do the same in later steps: the parameters change by another "
+                     "amount after the first steps");
+    else if (side->v.exact && d->repeats && !later.exact && later.ratio[0] > RP_TRY_ROUNDING)
+        refuse(side, "it does not do the same in later steps: the update of the parameters is "
+                     "equal in the first steps only");
+}
+
+/* The same steps were timed on all sides, so updates at the end of the turns can be compared, too:
+   what repeats itself exactly must be equal, and anything must have moved about as far. */
+static void judge_all_later(struct rp_try_duel *d)
+{
+    struct rp_try_variant *first = &d->s->variants[2];
+    struct rp_try_difference again = {0};
+
+    for (size_t i = 0; i < d->n; i++)
+        if (d->side[i].v.state == RP_TRY_ALIVE && !rp_try_take_update(d->s, &d->side[i].v, "later"))
+            return;
+    d->repeats = d->rounds &&
+                 rp_try_compare(d->side->v.update, first->update, &again, NULL) == RP_OK &&
+                 again.exact;
+    for (size_t i = 1; i < d->n; i++)
+        if (d->side[i].v.state == RP_TRY_ALIVE && d->side[i].v.judged && !d->side[i].v.differs)
+            judge_later(d, &d->side[i]);
+    if (d->rounds)
+        return;
+    snprintf(first->update, sizeof first->update, "%s/kept_later", d->s->scratch);
+    (void)!rename(d->side->v.update, first->update);
 }
 
 static void end_round(struct rp_try_duel *d)
@@ -163,6 +205,8 @@ static bool round_of_loops(struct rp_try_duel *d)
             add_round(&d->side[i], rp_try_middle(t->ns, turn), rp_try_middle(t->spent_ns, turn),
                       rp_try_middle(t->log, turn), rp_try_middle(t->spent_log, turn));
     }
+    if (good && turn == TURNS)
+        judge_all_later(d);
     for (size_t i = 1; i < d->n && *d->side->refused;
          i++) /* of yours, and all that is said of it */
         memcpy(d->side[i].refused, d->side->refused, sizeof d->side->refused);
@@ -256,6 +300,20 @@ static void look_at(struct rp_try_duel *d, struct rp_try_side *side, bool last)
     side->by_spent = true;
 }
 
+/* A difference that the clock of the device explains is none of the program. */
+static void judge_clock(const struct rp_try_duel *d, struct rp_try_side *side)
+{
+    double own = d->side->mhz / (double)d->side->mhz_n, other = side->mhz / (double)side->mhz_n;
+
+    if (!(fabs(log(own / other)) > CLOCK_APART)) /* or not known */
+        return;
+    snprintf(side->clock, sizeof side->clock,
+             "the device ran at %.0f MHz with yours and at %.0f MHz with it (%+.1f %%)", own, other,
+             100 * (own / other - 1));
+    if (side->verdict == RP_TRY_FASTER && side->wall.high + log(own / other) > 0)
+        refuse(side, "only the clock of the device is higher with yours");
+}
+
 static bool is_look(size_t rounds)
 {
     for (size_t i = 0; i < RP_TRY_PROCESS_LOOKS; i++)
@@ -276,8 +334,10 @@ static bool look(struct rp_try_duel *d, size_t rounds, bool last)
             continue;
         if (*side->refused && !last)
             continue; /* its speed does not matter */
-        if (!side->verdict && (last || is_look(rounds)))
+        if (!side->verdict && (last || is_look(rounds))) {
             look_at(d, side, last);
+            judge_clock(d, side);
+        }
         open |= side->verdict == RP_TRY_UNDECIDED;
     }
     return open;

@@ -201,6 +201,8 @@ def process_memory():
 class Torch:
     def __init__(self, torch):
         self.torch = torch
+        self.synchronize = getattr(getattr(torch, "_C", None), "_cuda_synchronize", getattr(torch.cuda, "synchronize", None))
+        self.in_use = torch.cuda.is_available, torch.cuda.is_initialized  # like the clock: before the program can replace them
         self.optimizers = []  # in the order of their first steps
         self.counts = {}
         self.calls = 0
@@ -267,7 +269,7 @@ class Torch:
     # what the turns need
 
     def cuda(self):
-        return self.torch.cuda.is_available() and self.torch.cuda.is_initialized()
+        return all(ask() for ask in self.in_use)
 
     def hip(self):
         """The version of HIP, where PyTorch was built for AMD."""
@@ -275,7 +277,7 @@ class Torch:
 
     def sync(self):
         if self.cuda():
-            self.torch.cuda.synchronize()
+            self.synchronize()
 
     @staticmethod
     def compiled():
@@ -356,6 +358,7 @@ class Torch:
             tell("device-free", free)
             tell("device-total", total)
             tell("device-name", torch.cuda.get_device_name())
+            tell("device-uuid", getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", ""))
         tell("rss", process_memory())
         line.tell("ready", 0)
         line.hear()
@@ -633,6 +636,25 @@ class Torch:
 
     took_reduce_overhead = took_compile
 
+    def why_not(self, change):
+        """Which part of a change that needs models had no effect."""
+        if change not in ("compile", "reduce-overhead", "bf16", "channels-last"):
+            return None
+        if not self.models:
+            return "no model was called with gradients before the first step ended"
+        names = ", ".join(sorted({type(m).__name__ for m in self.models}))
+        if change == "bf16":
+            return f"no Linear or convolution computed in bfloat16 in the calls of {names}"
+        if change == "channels-last":
+            return f"{names}: no Conv2d"
+        counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
+        reasons = sorted(counters.get("graph_break", {}).items(), key=lambda reason: -reason[1])
+        if reasons:
+            return f"the compiler made no graph of {names}: {' '.join(reasons[0][0].split())[:200]}"
+        if not counters.get("frames"):
+            return f"the compiler saw no call of {names}: it is called in another way than model(...)"
+        return f"the compiler made no graph of {names}, and gives no reason"
+
     def took_channels_last(self):
         last = self.torch.channels_last
         found = sum(m.weight.is_contiguous(memory_format=last) and not m.weight.is_contiguous()
@@ -668,7 +690,8 @@ def prove_changes(hook):
             how = None
             give_up(change, problem)
         if not how:
-            give_up(change, "it had no effect here")
+            why = getattr(hook, "why_not", lambda change: None)(change)
+            give_up(change, "it had no effect here" + (f": {why}" if why else ""))
         line.tell("applied", change, how)
 
 

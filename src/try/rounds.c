@@ -328,6 +328,17 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* The unchanged program keeps what an earlier wave measured, if a later one cannot begin. */
+static void keep_unchanged(struct wave *w)
+{
+    for (size_t i = 0; i < 2 && i < w->n; i++)
+        if (w->at[i]->usual_ns > 0) {
+            rp_try_stop(w->at[i]);
+            w->at[i]->state = RP_TRY_MEASURED;
+            w->at[i]->why[0] = '\0';
+        }
+}
+
 /* If starting took longer than planned, rounds still get a third of the rest. */
 void rp_try_measure(struct rp_try_session *s)
 {
@@ -335,8 +346,10 @@ void rp_try_measure(struct rp_try_session *s)
         struct wave w = {.s = s};
 
         fill_wave(&w);
-        if (!wave_begin(&w))
+        if (!wave_begin(&w)) {
+            keep_unchanged(&w);
             break;
+        }
         w.end_ns = later(w.end_ns, rp_clock_ns() + (s->deadline_ns - rp_clock_ns()) / 3);
         choose_turn(&w);
         wave_rounds(&w);

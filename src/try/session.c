@@ -465,6 +465,7 @@ enum rp_code rp_try_probe(struct rp_try_session *s, struct rp_err *err)
         code = rp_err_set(err, s->cancelled ? RP_CANCELLED : RP_UNSUPPORTED,
                           "no step of the program was seen: %s", v->why);
     s->stepless = !strcmp(v->why, no_step);
+    rp_try_clock_open(&s->clock, rp_try_fact(&s->facts, "device-uuid"));
     rp_try_stop(v);
     free(v);
     return code;
@@ -509,9 +510,23 @@ bool rp_try_ready(struct rp_try_session *s, struct rp_try_variant *v)
     return v->ready;
 }
 
-bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v)
+bool rp_try_take_update(struct rp_try_session *s, struct rp_try_variant *v, const char *name)
 {
     char rest[RP_TRY_LINE] = "", line[PATH_MAX + 64];
+
+    snprintf(v->update, sizeof v->update, "%s/%s", v->child->scratch, name);
+    snprintf(line, sizeof line, "update %s\n", v->update);
+    rp_try_child_freeze(v->child, false);
+    rp_try_child_tell(v->child, line);
+    if (!rp_try_await(s, v, "updated", s->patience_ns, rest, sizeof rest))
+        return false;
+    rp_try_child_freeze(v->child, true);
+    return true;
+}
+
+bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v)
+{
+    char rest[RP_TRY_LINE] = "";
     long long ns = 0, compiled = 0, memory = 0;
 
     if (!rp_try_ready(s, v))
@@ -525,13 +540,7 @@ bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v)
     v->early_ns += ns;
     v->compiled = compiled;
     v->memory_bytes = memory;
-    snprintf(v->update, sizeof v->update, "%s/update", v->child->scratch);
-    snprintf(line, sizeof line, "update %s\n", v->update);
-    rp_try_child_tell(v->child, line);
-    if (!rp_try_await(s, v, "updated", s->patience_ns, rest, sizeof rest))
-        return false;
-    rp_try_child_freeze(v->child, true);
-    return true;
+    return rp_try_take_update(s, v, "update");
 }
 
 double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n)
@@ -543,6 +552,7 @@ double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n)
     if (!send_run(s, v, 1, n, rest, sizeof rest))
         return NAN;
     v->clock_ns = rp_clock_ns() - begun_ns;
+    v->mhz = rp_try_clock_mhz(&s->clock);
     rp_try_child_freeze(v->child, true);
     sscanf(rest, "%*d %lld %lld %lld %lld", &ns, &compiled, &memory, &spent);
     v->spent_ns = spent;

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "try/changes.h"
 #include "try/child.h"
+#include "try/clock.h"
 #include "try/stats.h"
 
 #define RP_TRY_PARTS  8             /* the most changes of one variant */
@@ -31,6 +32,7 @@ struct rp_try_difference { /* the difference between the update of the parameter
     bool exact;
     size_t n, steps[RP_TRY_COMPARED];
     double ratio[RP_TRY_COMPARED]; /* NaN if one of them contains a value that is not finite */
+    double size[RP_TRY_COMPARED];  /* the size of its update over that of the other */
 };
 
 struct rp_try_program { /* a program other than that of the session */
@@ -55,6 +57,7 @@ struct rp_try_variant {
     int64_t early_step_ns; /* time of one of them, without the first */
     int64_t compiled, memory_bytes;
     int64_t spent_ns, clock_ns;   /* of its last turn: processor time, and the time by our clock */
+    unsigned mhz;                 /* the clock of the device at its end, or 0 */
     char update[2 * RP_TRY_PATH]; /* the file with its update of the parameters, or "" */
     bool exact, judged;           /* the update was compared; exact: it is equal in all bits */
     bool differs; /* by more than its arithmetic explains, so it is measured but not proposed */
@@ -89,6 +92,7 @@ struct rp_try_session {
     struct rp_try_folders folders,
         writes; /* folders that are protected, and folders that may be written */
     struct rp_try_facts facts;
+    struct rp_try_clock clock;
     size_t started; /* number of variants so far, for the names of their folders */
     size_t nvariants;
     struct rp_try_variant variants[RP_TRY_CHANGES_MOST + 4];
@@ -130,6 +134,9 @@ enum rp_code rp_try_probe(struct rp_try_session *s, struct rp_err *err);
 bool rp_try_ready(struct rp_try_session *s, struct rp_try_variant *v);
 /* Runs the first steps and takes the update of the parameters; then the variant is frozen. */
 bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v);
+/* Writes how its parameters have changed so far to a file of this name, v->update; false if it
+   failed. */
+bool rp_try_take_update(struct rp_try_session *s, struct rp_try_variant *v, const char *name);
 /* Runs a turn of n steps: returns nanoseconds per step, or NaN if it compiled meanwhile or
    failed. */
 double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n);

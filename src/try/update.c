@@ -61,16 +61,20 @@ static double value_at(const struct update *u, size_t i)
     return (double)value;
 }
 
-static double block_difference(const struct update *a, const struct update *b, size_t block)
+/* Also tells the size of the first over that of the second. */
+static double block_difference(const struct update *a, const struct update *b, size_t block,
+                               double *sizes)
 {
-    double apart = 0, size = 0;
+    double apart = 0, size = 0, own = 0;
 
     for (size_t i = block * a->n; i < (block + 1) * a->n; i++) {
         double x = value_at(a, i), y = value_at(b, i);
 
         apart += (x - y) * (x - y);
         size += y * y;
+        own += x * x;
     }
+    *sizes = own == size ? 1 : sqrt(own / size);
     return !isfinite(apart) || !isfinite(size) ? NAN
            : size > 0                          ? sqrt(apart / size)
            : apart > 0                         ? 1
@@ -84,7 +88,7 @@ static void difference(const struct update *a, const struct update *b,
     out->exact = a->nline == b->nline && !memcmp(a->line, b->line, a->nline);
     memcpy(out->steps, a->steps, sizeof out->steps);
     for (size_t i = 0; i < a->nblocks; i++)
-        out->ratio[i] = block_difference(a, b, i);
+        out->ratio[i] = block_difference(a, b, i, &out->size[i]);
 }
 
 enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_difference *out,

@@ -366,6 +366,8 @@ static int agent_get_info(uint64_t agent, uint32_t what, void *value)
 {
     uint32_t n = what == RP_HSA_AGENT_DEVICE          ? agent == GPU
                  : what == RP_HSA_AGENT_COMPUTE_UNITS ? 60
+                 : what == RP_HSA_AGENT_BDF           ? 0xc1 << 8
+                 : what == RP_HSA_AGENT_DOMAIN        ? 1
                                                       : 1700;
 
     if (what == RP_HSA_AGENT_NAME || what == RP_HSA_AGENT_PRODUCT)

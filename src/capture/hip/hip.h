@@ -70,6 +70,7 @@ struct rp_hip {
     const struct rp_capture *cap; /* NULL if the process is not recorded */
     bool loaded;                  /* the runtime has called OnLoad, and its tables fit */
     bool all_calls, no_calls;     /* --set hip.calls=all, none */
+    _Atomic uint64_t agent;       /* the first device that got a queue, or 0 */
     _Atomic bool uses_hip;        /* calls of HIP have been seen, so those of HSA are made by HIP */
 #define RP_HIP_MEMBER(name, result, params) result(*name) params;
     RP_HIP_CORE_FUNCTIONS(RP_HIP_MEMBER)
@@ -109,6 +110,9 @@ void rp_hip_devices_find(void);
 bool rp_hip_device_of(uint64_t agent, uint32_t *device); /* false: not a GPU */
 void rp_hip_clock_read(void);
 uint64_t rp_hip_clock_ns(uint64_t ticks); /* in CLOCK_MONOTONIC */
+
+/* device_state.c: clocks, power and temperature; called ten times a second. */
+void rp_hip_state_look(void);
 
 /* work.c: dispatches and copies. */
 struct rp_hip_copy {

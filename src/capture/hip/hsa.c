@@ -143,6 +143,8 @@ static int tool_queue_create(uint64_t agent, uint32_t size, uint32_t type,
     void *ours = rp_hip_device_of(agent, &device) ? rp_hip_queue_new(agent, device) : NULL;
     int code = RP_HSA_ERROR;
 
+    if (ours && !atomic_load(&rp_hip.agent))
+        atomic_store(&rp_hip.agent, agent);
     if (ours)
         code = rp_hip.amd_queue_intercept_create(agent, size, type, on_error, data, private_bytes,
                                                  group_bytes, queue);
@@ -233,8 +235,10 @@ static int tool_amd_profiling_async_copy_enable(bool enable)
 
 static void on_tick(void)
 {
-    if (rp_hip.loaded && rp_hip.cap->process_id() == loaded_in)
-        rp_hip_clock_read();
+    if (!rp_hip.loaded || rp_hip.cap->process_id() != loaded_in)
+        return;
+    rp_hip_clock_read();
+    rp_hip_state_look();
 }
 
 static void on_exit_process(void)

@@ -95,7 +95,36 @@ def get_float32_matmul_precision():
 
 
 class cuda:
-    is_available = is_initialized = staticmethod(lambda: False)
+    """A device that works after launch(seconds), at the clock of the double of NVML, until somebody waits for it."""
+
+    free_at = 0.0
+    is_available = is_initialized = staticmethod(lambda: cuda.free_at > 0)
+
+    @staticmethod
+    def launch(seconds):
+        import os
+        import time
+
+        clock = os.environ.get("FAKE_NVML_FILE")
+        mhz = int(open(clock).read()) if clock else 1000
+        cuda.free_at = max(cuda.free_at, time.monotonic()) + seconds * 1000 / mhz
+
+    @staticmethod
+    def synchronize():
+        import time
+
+        time.sleep(max(0.0, cuda.free_at - time.monotonic()))
+
+    max_memory_reserved = staticmethod(lambda: 1 << 30)
+    mem_get_info = staticmethod(lambda: (1 << 34, 1 << 35))
+    get_device_name = staticmethod(lambda: "stub")
+    current_device = staticmethod(lambda: 0)
+
+    @staticmethod
+    def get_device_properties(_number):
+        class Properties:
+            uuid = "stub"
+        return Properties
 
 
 class backends:
