@@ -20,19 +20,19 @@
 static struct {
     bool opened;
     unsigned ticks;
-    char folder[256]; /* "" if the driver has none */
+    char folder[400]; /* "" if the driver has none */
 } state;
 
 static void find_folder(uint64_t agent)
 {
     const char *root = getenv("REPRISE_TEST_SYSFS");
     uint32_t place = 0, domain = 0;
-    char parent[128];
+    char parent[320];
 
     if (rp_hip.agent_get_info(agent, RP_HSA_AGENT_BDF, &place) ||
         rp_hip.agent_get_info(agent, RP_HSA_AGENT_DOMAIN, &domain))
         return;
-    snprintf(parent, sizeof parent, "%.40s/bus/pci/devices/%04x:%02x:%02x.%x/hwmon",
+    snprintf(parent, sizeof parent, "%.200s/bus/pci/devices/%04x:%02x:%02x.%x/hwmon",
              root ? root : "/sys", domain, place >> 8 & 0xff, place >> 3 & 0x1f, place & 7);
     DIR *dir = opendir(parent);
     for (struct dirent *e; dir && (e = readdir(dir));)
@@ -46,7 +46,7 @@ static void find_folder(uint64_t agent)
 static void tell(const char *counter, const char *file, const char *other, double unit)
 {
     const char *names[] = {file, other};
-    char path[320], text[32];
+    char path[480], text[32];
 
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/%s", state.folder, names[i]);
