@@ -38,19 +38,6 @@ static bool is_interrupted(void)
     return sigpending(&set) == 0 && sigismember(&set, SIGINT) == 1;
 }
 
-/* Handles the interrupt that waited, and lets others through again. */
-static void release_interrupts(void)
-{
-    struct timespec none = {0};
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    while (sigtimedwait(&set, NULL, &none) == SIGINT)
-        continue;
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}
-
 int cli_progress_report(void *user, const char *what, uint64_t done, uint64_t total)
 {
     struct cli_progress *progress = user;
@@ -77,7 +64,16 @@ void cli_progress_end(struct cli_progress *progress)
     if (progress->shown)
         fputs("\r\033[K", stderr);
     progress->shown = false;
-    if (progress->anytime)
-        release_interrupts();
+    if (progress->anytime) {
+        /* Handles the interrupt that waited, and lets others through again. */
+        struct timespec none = {0};
+        sigset_t set;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        while (sigtimedwait(&set, NULL, &none) == SIGINT)
+            continue;
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    }
     progress->anytime = false;
 }

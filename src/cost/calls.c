@@ -53,8 +53,6 @@ static enum rp_code find_operator(struct call_maker *m, rp_event span, rp_event 
     uint32_t index;
 
     RP_FOR_ANCESTORS (m->t, e) {
-        const struct rp_op_cost *cost;
-
         bool claims;
 
         if (m->t->ev.kind[e] != RP_KIND_CPU_OP)
@@ -66,7 +64,7 @@ static enum rp_code find_operator(struct call_maker *m, rp_event span, rp_event 
                 continue;
         }
         RP_TRY(rp_op_cost_of(m->costs, e, 0, &index, err));
-        cost = &m->costs->costs.at[index];
+        const struct rp_op_cost *cost = &m->costs->costs.at[index];
         if (innermost == RP_NONE)
             innermost = e;
         if (!rp_cost_is_known(cost)) {
@@ -526,9 +524,8 @@ enum rp_code rp_cost_calls_limit(struct rp_cost_calls *calls, struct rp_op_costs
                                  const struct rp_cost_peaks *peaks, struct rp_err *err)
 {
     RP_SCOPED(rp_map_release) struct rp_map made = {0};
-    size_t i;
 
-    for (i = 0; i < calls->calls.n; i++) {
+    for (size_t i = 0; i < calls->calls.n; i++) {
         struct rp_cost_call *call = &calls->calls.at[i];
         const struct rp_op_cost *cost = &costs->costs.at[call->cost];
 

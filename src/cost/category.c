@@ -234,8 +234,7 @@ static enum rp_code parse_row(void *user, const char *path, size_t number, const
                           MOST_ROWS);
     row.category = (uint8_t)category;
     row.pattern = rp_arena_copy(&table->arena, words.text + words.rest, words.n - words.rest);
-    if (!row.pattern)
-        return rp_err_nomem(err, "reading patterns of categories");
+    RP_TRY(rp_err_need(row.pattern, err, "reading patterns of categories"));
     return rp_vec_push(&table->rows, row, err);
 }
 

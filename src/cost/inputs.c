@@ -58,9 +58,7 @@ static const struct {
 
 enum rp_number rp_number_of_type(const char *type, size_t len, float *size)
 {
-    size_t i;
-
-    for (i = 0; i < NTYPES; i++)
+    for (size_t i = 0; i < NTYPES; i++)
         if (strlen(types[i].type) == len && !strncasecmp(types[i].type, type, len)) {
             *size = types[i].size;
             return (enum rp_number)types[i].number;

@@ -60,9 +60,8 @@ static const struct {
 static bool has_word(const char *text, const char *word)
 {
     size_t len = strlen(word);
-    const char *at;
 
-    for (at = strstr(text, word); at; at = strstr(at + 1, word))
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
         if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[len]))
             return true;
     return false;

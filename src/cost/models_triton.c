@@ -66,10 +66,9 @@ static int name_flops(const char *name)
 {
     const char *at = strstr(name, "fused_");
     int flops = 0;
-    size_t i;
 
     for (at = at ? at + 6 : name; at && *at; at = strchr(at, '_'), at = at ? at + 1 : NULL) {
-        for (i = 0; i < sizeof words / sizeof words[0]; i++) {
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
             size_t len = strlen(words[i].word);
 
             if (!strncmp(at, words[i].word, len) && (at[len] == '_' || !at[len])) {

@@ -107,8 +107,7 @@ enum rp_code rp_cost_of_texts(const char *name, const char *dims, const char *st
     struct rp_inputs *in = calloc(1, sizeof *in);
     float size;
 
-    if (!in)
-        return rp_err_nomem(err, "counting the work of operators");
+    RP_TRY(rp_err_need(in, err, "counting the work of operators"));
     *out = unknown_cost(RP_NO_MODEL);
     out->category = (uint8_t)rp_category_of(NULL, name, kernel);
     enum rp_code code = rp_inputs_parse(in, name, dims, strides, types, concrete, err);
@@ -136,8 +135,7 @@ enum rp_code rp_op_costs_init(struct rp_op_costs *c, struct rp_trace_categories 
 
     *c = (struct rp_op_costs){.trace = trace, .categories = categories};
     c->inputs = calloc(1, sizeof *c->inputs);
-    if (!c->inputs)
-        return rp_err_nomem(err, "counting the work of operators");
+    RP_TRY(rp_err_need(c->inputs, err, "counting the work of operators"));
     RP_TRY(rp_arg_key_init_dims(&c->dims, trace, err));
     RP_TRY(rp_arg_key_init(&c->strides, trace, "Input Strides", err));
     RP_TRY(rp_arg_key_init(&c->types, trace, "Input type", err));
@@ -207,15 +205,13 @@ static enum rp_code add_named_batches(struct rp_op_costs *c, struct rp_err *err)
     /* from name to the index + 1 in c->batches of the first; 0 if it has no
                                lengths */
     RP_SCOPED(rp_map_release) struct rp_map batch_of = {0};
-    rp_event e;
 
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         struct rp_batch_mark mark = {.begin_ns = t->ev.ts_ns[e], .end_ns = rp_event_end_ns(t, e)};
-        uint32_t known;
 
         if (t->ev.kind[e] != RP_KIND_ANNOTATION)
             continue;
-        known = rp_map_get(&batch_of, t->ev.name[e]);
+        uint32_t known = rp_map_get(&batch_of, t->ev.name[e]);
         if (known == RP_MAP_NONE) {
             known = rp_batch_parse(rp_trace_str(t, t->ev.name[e]), &mark.batch)
                         ? (uint32_t)c->batches.n + 1

@@ -455,19 +455,6 @@ static enum rp_code select_parts(struct rp_rank_query *a, const struct rp_run *r
     return RP_OK;
 }
 
-/* One rank speaks for all, since they launch the same graphs. */
-static void note_graphs(struct rp_ranks *ranks, struct rp_arena *arena)
-{
-    for (size_t i = 0; i < ranks->n; i++) {
-        const struct rp_rank_part *part = &ranks->parts[i];
-
-        if (!ranks->graphs)
-            ranks->graphs = rp_graph_use_text(&part->graphs, part->path, arena);
-        ranks->captured += part->graphs.captured;
-        ranks->ncaptures += part->graphs.captured > 0;
-    }
-}
-
 /* Notes contradictions to the inputs being one run. */
 static enum rp_code check_run(struct rp_rank_query *a, struct rp_run *run, bool *unrelated,
                               struct rp_err *err)
@@ -540,7 +527,15 @@ static enum rp_code make_run(struct rp_rank_query *a, uint8_t which, struct rp_r
                           which ? "second" : "first");
     RP_TRY(select_parts(a, *run, &result->arena, ranks, err));
     ranks->pool = a->ctx->pool;
-    note_graphs(ranks, &result->arena);
+    /* One rank speaks for all, since they launch the same graphs. */
+    for (size_t i = 0; i < ranks->n; i++) {
+        const struct rp_rank_part *part = &ranks->parts[i];
+
+        if (!ranks->graphs)
+            ranks->graphs = rp_graph_use_text(&part->graphs, part->path, &result->arena);
+        ranks->captured += part->graphs.captured;
+        ranks->ncaptures += part->graphs.captured > 0;
+    }
     if (rp_ranks_are_captures(
             ranks)) /* captures of one rank are not a run, which another note says */
         return RP_OK;
@@ -560,27 +555,22 @@ static int by_source(const void *pa, const void *pb)
     return (a->in_source > b->in_source) - (a->in_source < b->in_source);
 }
 
-/* Joins all files as they stand: they get no numbers. */
-static enum rp_code join_files(struct rp_rank_query *a, struct rp_result *result,
-                               struct rp_err *err)
-{
-    struct rp_ranks files = {.parts =
-                                 RP_ARENA_NEW(&result->arena, struct rp_rank_part, a->slots.n + 1)};
-
-    RP_TRY(rp_err_need(files.parts, err, "joining files"));
-    for (; files.n < a->slots.n; files.n++)
-        files.parts[files.n] = a->slots.at[files.n]->part;
-    return a->row->join(&files, a->settings, result, err);
-}
-
 static enum rp_code join_all(struct rp_rank_query *a, struct rp_result *result, struct rp_err *err)
 {
     struct rp_run *runs[2] = {NULL, NULL};
     struct rp_ranks ranks[2];
 
     rp_sort(a->slots.at, a->slots.n, sizeof *a->slots.at, by_source);
-    if (a->row->files)
-        return join_files(a, result, err);
+    if (a->row->files) {
+        /* Joins all files as they stand: they get no numbers. */
+        struct rp_ranks files = {
+            .parts = RP_ARENA_NEW(&result->arena, struct rp_rank_part, a->slots.n + 1)};
+
+        RP_TRY(rp_err_need(files.parts, err, "joining files"));
+        for (; files.n < a->slots.n; files.n++)
+            files.parts[files.n] = a->slots.at[files.n]->part;
+        return a->row->join(&files, a->settings, result, err);
+    }
     enum rp_code code = make_run(a, 0, &runs[0], result, &ranks[0], err);
     if (code == RP_OK && a->run_of)
         code = make_run(a, 1, &runs[1], result, &ranks[1], err);
@@ -689,18 +679,6 @@ static enum rp_code divide_files(struct rp_rank_query *a, struct rp_digesting *d
     return rp_team_divide(a->ctx->team, list, &d->shard, &d->nshards, err);
 }
 
-/* On one node each process takes the next file when it is done with one, so that all finish at the
-   same time. */
-static enum rp_code deal_files(struct rp_rank_query *a, struct rp_digesting *d, struct rp_err *err)
-{
-    bool all;
-
-    RP_TRY(divide_files(a, d, err));
-    RP_TRY(rp_team_share(a->ctx->team, &d->board, &all, err));
-    d->dealt = all && d->nshards == rp_team_size(a->ctx->team);
-    return RP_OK;
-}
-
 /* Each process makes a digest of its shard, and process 0 gets them all. */
 static enum rp_code read_together(struct rp_rank_query *a, struct rp_err *err)
 {
@@ -716,7 +694,12 @@ static enum rp_code read_together(struct rp_rank_query *a, struct rp_err *err)
     const char *bytes = NULL;
     size_t n = 0;
 
-    RP_TRY(deal_files(a, &d, err));
+    /* On one node each process takes the next file when it is done with one, so that all finish at
+       the same time. */
+    bool all;
+    RP_TRY(divide_files(a, &d, err));
+    RP_TRY(rp_team_share(a->ctx->team, &d.board, &all, err));
+    d.dealt = all && d.nshards == rp_team_size(a->ctx->team);
     enum rp_code code = rp_out_open_memory(&out, err);
     if (code == RP_OK)
         code = rp_digest_make(&d, out, err);

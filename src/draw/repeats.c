@@ -247,20 +247,6 @@ static enum rp_code search_sequence(struct sequence *s, struct rp_map *last)
     return take_runs(s, taken);
 }
 
-/* Lists the children that are more than data in b->found. */
-static enum rp_code list_elements(struct rp_tree_build *b, uint32_t g)
-{
-    const struct rp_tree_list *list = &b->lists.at[g];
-
-    b->found.n = 0;
-    RP_TRY(rp_vec_reserve(&b->found, (size_t)list->n + 1, b->err));
-    for (uint32_t k = 0, child = list->first; k < list->n; k++, child = b->next.at[child])
-        if (child >= b->p->nops ? b->lists.at[child - b->p->nops].works
-                                : !rp_tree_is_data(b->p, child))
-            b->found.at[b->found.n++] = child;
-    return RP_OK;
-}
-
 enum rp_code rp_tree_find_repeats(struct rp_tree_build *b)
 {
     size_t n = b->groups.n;
@@ -270,7 +256,14 @@ enum rp_code rp_tree_find_repeats(struct rp_tree_build *b)
         struct sequence s = {.b = b, .group = g};
         struct rp_map last;
 
-        RP_TRY(list_elements(b, g));
+        /* Lists the children that are more than data in b->found. */
+        const struct rp_tree_list *list = &b->lists.at[g];
+        b->found.n = 0;
+        RP_TRY(rp_vec_reserve(&b->found, (size_t)list->n + 1, b->err));
+        for (uint32_t k = 0, child = list->first; k < list->n; k++, child = b->next.at[child])
+            if (child >= b->p->nops ? b->lists.at[child - b->p->nops].works
+                                    : !rp_tree_is_data(b->p, child))
+                b->found.at[b->found.n++] = child;
         s.n = (uint32_t)b->found.n;
         s.child = b->found.at;
         if (s.n < SHORTEST)

@@ -471,18 +471,6 @@ static enum rp_code wrap_parts(struct rp_tree_build *b, uint32_t g, const uint32
     return RP_OK;
 }
 
-/* Lists the children of a group in b->found. */
-static enum rp_code list_children(struct rp_tree_build *b, uint32_t g)
-{
-    const struct rp_tree_list *list = &b->lists.at[g];
-
-    b->found.n = 0;
-    RP_TRY(rp_vec_reserve(&b->found, (size_t)list->n + 1, b->err));
-    for (uint32_t k = 0, child = list->first; k < list->n; k++, child = b->next.at[child])
-        b->found.at[b->found.n++] = child;
-    return RP_OK;
-}
-
 enum wrapping { WRAP_BETWEEN, WRAP_DATA, WRAP_PARTS };
 
 /* Makes one kind of part in all groups that need it; tells whether there was one. */
@@ -494,7 +482,12 @@ static enum rp_code wrap_all(struct rp_tree_build *b, enum wrapping how, bool *a
     for (uint32_t g = 0; g < n; g++) {
         bool data = b->groups.at[g].kind == RP_GROUP_INPUTS;
 
-        RP_TRY(list_children(b, g));
+        /* Lists the children of a group in b->found. */
+        const struct rp_tree_list *list = &b->lists.at[g];
+        b->found.n = 0;
+        RP_TRY(rp_vec_reserve(&b->found, (size_t)list->n + 1, b->err));
+        for (uint32_t k = 0, child = list->first; k < list->n; k++, child = b->next.at[child])
+            b->found.at[b->found.n++] = child;
         if (how == WRAP_BETWEEN && b->lists.at[g].repeats)
             RP_TRY(wrap_between(b, g, b->found.at, b->found.n));
         if (how == WRAP_DATA && !data && (b->found.n > MOST_CHILDREN / 6 || b->lists.at[g].repeats))
@@ -629,9 +622,10 @@ static enum rp_code build_init(struct rp_tree_build *b)
     return RP_OK;
 }
 
-/* Depths are found again, because new groups may contain older ones. */
-static void find_depths(struct rp_tree_build *b)
+/* Moves data whose users are all in one layer there. */
+static void settle_data(struct rp_tree_build *b)
 {
+    /* Depths are found again, because new groups may contain older ones. */
     for (size_t g = 0; g < b->groups.n; g++) {
         uint32_t depth = 0;
 
@@ -639,12 +633,6 @@ static void find_depths(struct rp_tree_build *b)
             depth++;
         b->groups.at[g].depth = depth;
     }
-}
-
-/* Moves data whose users are all in one layer there. */
-static void settle_data(struct rp_tree_build *b)
-{
-    find_depths(b);
     for (uint32_t op = 0; op < b->p->nops; op++)
         b->loose[op] = b->loose[op] && rp_tree_is_data(b->p, op);
     for (uint32_t c = 0; c < b->p->computations.n; c++)

@@ -97,19 +97,6 @@ struct comm_ctx {
     struct rp_err *err;
 };
 
-/* XLA drops the names of the mesh during compilation, so the first stage that has them is used. */
-static enum rp_code find_meshes(struct comm_ctx *ctx)
-{
-    for (size_t i = 0; i < ctx->module->nstages && !ctx->meshes.n; i++) {
-        struct rp_dump_content file;
-
-        RP_TRY(rp_dump_open(&file, &ctx->folder, ctx->module->stages[i].source, ctx->err));
-        rp_meshes_find(&ctx->meshes, (const char *)file.bytes, file.n, ctx->arena);
-        RP_TRY(rp_dump_close(&file, RP_OK, ctx->err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code fill_root(struct comm_ctx *ctx)
 {
     struct comm_root *root = ctx->root;
@@ -151,8 +138,17 @@ static enum rp_code answer_comm(struct comm_ctx *ctx)
     RP_TRY(rp_xref_init(&ctx->xref, p, ctx->err));
     if (p->entry == RP_NONE)
         return rp_err_set(ctx->err, RP_FORMAT, "the program has no entry computation");
-    if (rp_comm_has_any(p))
-        RP_TRY(find_meshes(ctx));
+    if (rp_comm_has_any(p)) {
+        /* XLA drops the names of the mesh during compilation, so the first stage that has them
+           counts. */
+        for (size_t i = 0; i < ctx->module->nstages && !ctx->meshes.n; i++) {
+            struct rp_dump_content file;
+
+            RP_TRY(rp_dump_open(&file, &ctx->folder, ctx->module->stages[i].source, ctx->err));
+            rp_meshes_find(&ctx->meshes, (const char *)file.bytes, file.n, ctx->arena);
+            RP_TRY(rp_dump_close(&file, RP_OK, ctx->err));
+        }
+    }
     RP_TRY(rp_comm_count(&ctx->xref, &ctx->meshes, ctx->arena, &ctx->comm, ctx->err));
     return fill_root(ctx);
 }

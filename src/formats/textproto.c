@@ -389,10 +389,8 @@ static void print_float(struct rp_out *to, double v, int digits)
         return;
     }
     for (int n = 6; n <= digits; n++) { /* the shortest form that gives the same number when read */
-        double back;
-
         snprintf(text, sizeof text, "%.*g", n, v);
-        back = digits < 10 ? (double)strtof(text, NULL) : strtod(text, NULL);
+        double back = digits < 10 ? (double)strtof(text, NULL) : strtod(text, NULL);
         if (back == v)
             break;
     }

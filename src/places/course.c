@@ -519,12 +519,11 @@ static enum rp_code find_waits(struct maker *m, struct rp_err *err)
     for (size_t i = 0; i < m->nth.n; i++) {
         struct issued *c = &m->list.at[m->nth.at[i]];
         uint64_t site = rp_hash_join(m->out->steps[c->step].program, c->ordinal);
-        uint32_t most;
 
         if (c->kind != COLLECTIVE)
             continue;
         find_wait(m, c);
-        most = rp_map_get(&sites, site);
+        uint32_t most = rp_map_get(&sites, site);
         if (most == RP_MAP_NONE || c->wait > most)
             RP_TRY(rp_map_put(&sites, site, c->wait, err));
     }

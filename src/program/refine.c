@@ -675,8 +675,7 @@ static enum rp_code refine_computation(struct rp_refine *c, uint32_t computation
     if (c->depth == REFINE_DEPTH)
         return rp_err_set(c->err, RP_LIMIT, "calls are nested more than %d deep", REFINE_DEPTH);
     f.values = calloc((size_t)from->n + 1, sizeof *f.values);
-    if (!f.values)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(f.values, c->err, "refining shapes"));
     c->depth++;
     rp_program_builder_open(&c->b);
     enum rp_code code = refine_body(c, &f, needed, out);

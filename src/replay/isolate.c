@@ -583,8 +583,7 @@ static enum rp_code loop_open(const struct walk *w, uint32_t op, struct loop *l)
     if (called.n != 2)
         return rp_err_set(w->i->err, RP_FORMAT, "a loop without a body and a condition");
     l->state.at = calloc(start->n + 1, sizeof *l->state.at);
-    if (!l->state.at)
-        return rp_err_nomem(w->i->err, "entering a loop");
+    RP_TRY(rp_err_need(l->state.at, w->i->err, "entering a loop"));
     for (size_t i = 0; i < start->n; i++)
         l->state.at[l->state.n++] = rp_tensor_keep(start->at[i]);
     RP_TRY(cut_whole(w->i, called.at[0], &l->body));

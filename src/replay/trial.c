@@ -160,8 +160,7 @@ enum rp_code rp_values_put(struct rp_values *v, uint32_t op, struct rp_tensor *c
     struct rp_value new = {.n = leaves * v->partitions};
 
     new.at = calloc(new.n + 1, sizeof *new.at);
-    if (!new.at)
-        return rp_err_nomem(err, "keeping values");
+    RP_TRY(rp_err_need(new.at, err, "keeping values"));
     for (size_t k = 0; k < v->partitions; k++)
         for (size_t i = 0; i < leaves; i++)
             new.at[k * leaves + i] = rp_tensor_keep(list[k * each + from + i]);

@@ -164,8 +164,7 @@ static enum rp_code fill_path(struct answer_ctx *a, struct rp_err *err)
     struct rp_sim_answer *out = a->out;
 
     out->path = RP_ARENA_NEW(a->arena, struct rp_sim_bound, RP_SIM_PATH_PARTS);
-    if (!out->path)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(out->path, err, "simulating"));
     for (size_t i = 0; i < RP_SIM_PATH_PARTS; i++)
         if (a->path.ns[i] > 0)
             out->path[out->npath++] = (struct rp_sim_bound){rp_sim_path_name(i), a->path.ns[i],
@@ -705,8 +704,7 @@ static enum rp_code fill_answer(struct answer_ctx *a, const struct rp_sim_asked 
     RP_TRY(fill_baseline(a, err));
     a->trace = n ? asked->trace : NULL;
     a->out->predictions = RP_ARENA_NEW(a->arena, struct rp_sim_prediction, n + 1);
-    if (!a->out->predictions)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(a->out->predictions, err, "simulating"));
     return fill_predictions(a, asked, err);
 }
 
@@ -725,8 +723,7 @@ enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *ou
     while (rp_whatifs[n])
         n++;
     out->known = RP_ARENA_NEW(arena, struct rp_sim_known, n + 1);
-    if (!out->known)
-        return rp_err_nomem(err, "listing what-ifs");
+    RP_TRY(rp_err_need(out->known, err, "listing what-ifs"));
     for (i = 0; i < n; i++)
         out->known[i] = (struct rp_sim_known){rp_whatifs[i]->form, rp_whatifs[i]->summary,
                                               rp_whatifs[i]->assumes};
@@ -743,8 +740,7 @@ static enum rp_code weigh_ranks(struct answer_ctx *a, size_t n, struct rp_err *e
     if (!a->alike)
         return RP_OK;
     uint32_t *weights = RP_ARENA_NEW(a->arena, uint32_t, n + 1);
-    if (!weights)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(weights, err, "simulating"));
     for (size_t i = 0; i < a->asked->given; i++)
         weights[a->asked->same_as[i]]++;
     a->run.weights = weights;
@@ -761,8 +757,7 @@ static enum rp_code spread_rows(struct answer_ctx *a, struct rp_err *err)
     if (!a->out->nby_rank || (!a->alike && (!asked->numbers || a->run.nranks != n)))
         return RP_OK;
     a->out->by_rank = RP_ARENA_NEW(a->arena, struct rp_sim_rank, n);
-    if (!a->out->by_rank)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(a->out->by_rank, err, "simulating"));
     for (i = 0; i < n; i++) {
         a->out->by_rank[i] = rows[a->alike ? asked->same_as[i] : i];
         a->out->by_rank[i].rank = asked->numbers ? asked->numbers[i] : (int64_t)i;

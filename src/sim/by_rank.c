@@ -157,7 +157,6 @@ static enum rp_code add_device_order(struct slack_ctx *s)
     const struct rp_overlay *o = &s->run->overlay;
     uint32_t v, n = (uint32_t)rp_overlay_ntasks(o);
     RP_VEC_LOCAL(uint32_t, list);
-    size_t i;
 
     for (v = 0; v < n; v++) {
         uint32_t device = rp_overlay_task(o, v)->device;
@@ -168,7 +167,7 @@ static enum rp_code add_device_order(struct slack_ctx *s)
     }
     RP_TRY(rp_device_order(o, s->r->start_ns.at, list.at, list.n, s->err));
     RP_TRY(rp_vec_nones(&s->behind, n, s->err));
-    for (i = 1; i < list.n; i++)
+    for (size_t i = 1; i < list.n; i++)
         if (rp_overlay_task(o, list.at[i - 1])->device == rp_overlay_task(o, list.at[i])->device)
             s->behind.at[list.at[i - 1]] = list.at[i];
     return RP_OK;
@@ -259,8 +258,7 @@ static enum rp_code set_last_slack(struct slack_ctx *s)
     size_t steps = part->parallel_steps ? part->nsteps : 0;
     int64_t *last = calloc(steps + 1, sizeof *last);
 
-    if (!last)
-        return rp_err_nomem(s->err, "simulating");
+    RP_TRY(rp_err_need(last, s->err, "simulating"));
     for (v = 0; v < n; v++) {
         size_t step = rp_overlay_task(&s->run->overlay, v)->step;
 
@@ -382,8 +380,7 @@ enum rp_code rp_sim_by_rank(const struct rp_sim_run *run, const struct rp_sim_re
     if (s.nranks < 2)
         return RP_OK;
     s.ranks = out->by_rank = RP_ARENA_NEW(arena, struct rp_sim_rank, s.nranks);
-    if (!s.ranks)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(s.ranks, err, "simulating"));
     out->nby_rank = s.nranks;
     enum rp_code code = list_hops(&s, err);
     for (uint32_t i = 0; code == RP_OK && i < s.hops.n; i++) {

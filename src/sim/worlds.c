@@ -351,10 +351,9 @@ struct rp_gain rp_worlds_gain(const struct rp_worlds *x, const int64_t before[RP
 {
     struct rp_gain g = {.ns = before[0] - then[0]};
     double more = 1 + x->doubt;
-    size_t i;
 
     g.low_ns = g.high_ns = g.ns;
-    for (i = 1; i < RP_WORLDS; i++) {
+    for (size_t i = 1; i < RP_WORLDS; i++) {
         int64_t gain = before[i] - then[i];
 
         g.low_ns = gain < g.low_ns ? gain : g.low_ns;

@@ -121,10 +121,9 @@ static enum rp_code link_wait(struct rp_sg_builder *b, const struct rp_sg_waits 
 static enum rp_code link_recorded(struct rp_sg_builder *b, bool *any, struct rp_err *err)
 {
     RP_SCOPED(rp_sg_waits_release) struct rp_sg_waits w = {0};
-    rp_event e;
 
     RP_TRY(rp_sg_waits_init(&w, b->work, err));
-    for (e = 0; e < b->t->ev.n && w.on_stream.key != RP_NONE; e++)
+    for (rp_event e = 0; e < b->t->ev.n && w.on_stream.key != RP_NONE; e++)
         if (b->t->ev.kind[e] == RP_KIND_SYNC && b->t->ev.ts_ns[e] != RP_NO_TS &&
             !strcmp(rp_trace_str(b->t, b->t->ev.name[e]), "Stream Wait Event")) {
             *any = true;

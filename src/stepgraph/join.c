@@ -86,8 +86,7 @@ static enum rp_code add_rank(struct join_ctx *j, uint32_t r, struct rp_err *err)
     int64_t end = rp_sg_common_time(j->join, r, g->end_ns);
 
     name_of = RP_ARENA_NEW(j->arena, uint32_t, g->names.n + 1);
-    if (!name_of)
-        return rp_err_nomem(err, "joining ranks");
+    RP_TRY(rp_err_need(name_of, err, "joining ranks"));
     j->join->first_node[r] = base;
     j->out->begin_ns = begin < j->out->begin_ns ? begin : j->out->begin_ns;
     j->out->end_ns = end > j->out->end_ns ? end : j->out->end_ns;
@@ -236,8 +235,7 @@ enum rp_code rp_sg_join(struct rp_stepgraph *out, const struct rp_sg_member *ran
 
     *out = (struct rp_stepgraph){0};
     *join = (struct rp_sg_join){0};
-    if (!lists)
-        return rp_err_nomem(err, "joining ranks");
+    RP_TRY(rp_err_need(lists, err, "joining ranks"));
     for (size_t r = 0; r < n; r++)
         lists[r] = ranks[r].collectives;
     RP_TRY(rp_rendezvous_find(lists, n, arena, &join->rendezvous, err));

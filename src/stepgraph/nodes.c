@@ -28,8 +28,7 @@ static enum rp_code intern(struct rp_sg_builder *b, rp_str s, uint32_t *name, st
         const char *copy =
             rp_arena_copy(&b->g->arena, rp_trace_str(b->t, s), rp_trace_str_len(b->t, s));
 
-        if (!copy)
-            return rp_err_nomem(err, "building the step graph");
+        RP_TRY(rp_err_need(copy, err, "building the step graph"));
         RP_TRY(rp_vec_push(&b->g->names, copy, err));
         b->name_of.at[s] = (uint32_t)b->g->names.n;
     }

@@ -105,8 +105,7 @@ static enum rp_code find_carriers(struct rp_sg_builder *b, struct rp_err *err)
 {
     int64_t *most = calloc((size_t)b->t->nprocesses + 1, sizeof *most);
 
-    if (!most)
-        return rp_err_nomem(err, "building the step graph");
+    RP_TRY(rp_err_need(most, err, "building the step graph"));
     for (size_t i = 0; i < b->threads.n; i++) {
         int64_t *x = &most[b->t->tracks[b->threads.at[i].track].process];
 

@@ -25,14 +25,12 @@ uint32_t rp_args_count(const struct rp_args *args, uint16_t shape, uint32_t row)
 
 struct rp_arg rp_args_at(const struct rp_args *args, uint16_t shape, uint32_t row, uint32_t i)
 {
-    uint32_t column;
-
     if (shape == RP_SHAPE_SPILLED) {
         const struct rp_spilled *s = &args->spill[args->spill_offset[row] + i];
 
         return decode(s->key, (uint8_t)s->type, s->value);
     }
-    column = args->shape[shape].first_key + i;
+    uint32_t column = args->shape[shape].first_key + i;
     return decode(args->key_name[column], args->key_type[column], rp_args_cell(args, column, row));
 }
 

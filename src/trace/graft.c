@@ -82,8 +82,7 @@ enum rp_code rp_graft_source(struct rp_graft *g, const struct rp_trace *from, ui
              spilled + from->args.nspilled > UINT32_MAX)
         return rp_err_set(err, RP_LIMIT, "the captures have too many different names");
     s.name = calloc((size_t)from->str.n + 1, sizeof *s.name);
-    if (!s.name)
-        return rp_err_nomem(err, "joining captures");
+    RP_TRY(rp_err_need(s.name, err, "joining captures"));
     *source = (uint32_t)g->sources.n;
     if (rp_vec_push(&g->sources, s, err) != RP_OK) {
         free(s.name);

@@ -270,12 +270,10 @@ static bool find_service_token(const struct scan *s, size_t i, struct finding *f
     }
     for (size_t k = low; k < sizeof tokens / sizeof *tokens && tokens[k].prefix[0] == s->text[i];
          k++) {
-        size_t len, more;
-
         if (!starts(s, i, tokens[k].prefix))
             continue;
-        len = strlen(tokens[k].prefix);
-        more = span_of(s, i + len, "_-.");
+        size_t len = strlen(tokens[k].prefix);
+        size_t more = span_of(s, i + len, "_-.");
         if (more < tokens[k].least)
             continue;
         *f = (struct finding){RP_SECRET_TOKEN, i, i + len + more};
@@ -809,12 +807,11 @@ static bool find_at(const struct scan *s, size_t i, struct finding *f, size_t *e
     static bool (*const forms[])(const struct scan *, size_t,
                                  struct finding *) = {FORMS(FORM_FUNCTION)};
 #undef FORM_FUNCTION
-    unsigned left;
 
     for (*end = i; *end < s->n && is_word(s->text[*end]); (*end)++)
         ;
-    left = *end == i ? forms_with_sign(s->text[i])
-                     : forms_before(at_of(s, *end)) | FORM(service_token) | FORM(long_hex);
+    unsigned left = *end == i ? forms_with_sign(s->text[i])
+                              : forms_before(at_of(s, *end)) | FORM(service_token) | FORM(long_hex);
     if (*end > i && i && is_word(s->text[i - 1]))
         return false;
     if (i && s->text[i - 1] == '-') /* an option of one letter may hold its value */

@@ -844,8 +844,7 @@ static enum rp_code try_run(struct rp_ctx *ctx, const struct rp_dataset *dataset
         if (rp_settings_has(settings, of_against[i]))
             return rp_err_set(err, RP_USAGE, "'--%s' goes with '--against'", of_against[i]);
     s = calloc(1, sizeof *s);
-    if (!s)
-        return rp_err_nomem(err, "trying changes");
+    RP_TRY(rp_err_need(s, err, "trying changes"));
     enum rp_code code = session_settings(s, ctx, settings, &result->arena, err);
     if (code == RP_OK && is_against(settings)) {
         code = against_run(s, settings, &result->arena, result, err);

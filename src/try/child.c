@@ -206,8 +206,7 @@ enum rp_code rp_try_child_start(const struct rp_try_start *start, struct rp_try_
     int told[2] = {-1, -1};
 
     *out = NULL;
-    if (!child)
-        return rp_err_nomem(err, "starting a program");
+    RP_TRY(rp_err_need(child, err, "starting a program"));
     snprintf(child->scratch, sizeof child->scratch, "%s", start->scratch);
     child->listening = open_socket(start->scratch, err);
     if (child->listening < 0 || pipe2(told, O_CLOEXEC)) {

@@ -457,8 +457,7 @@ enum rp_code rp_try_probe(struct rp_try_session *s, struct rp_err *err)
     enum rp_code code = RP_OK;
     char rest[RP_TRY_LINE] = "";
 
-    if (!v)
-        return rp_err_nomem(err, "watching the program");
+    RP_TRY(rp_err_need(v, err, "watching the program"));
     snprintf(v->name, sizeof v->name, "watching the program");
     rp_try_start(s, v, &mode);
     if (!rp_try_await(s, v, "ready", s->patience_ns, rest, sizeof rest))

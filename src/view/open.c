@@ -347,8 +347,7 @@ static enum rp_code open_run(struct rp_view *view, const struct rp_dataset *data
 
     o.run->dataset = dataset;
     o.run->explained = calloc(RP_VIEW_EXPLAINED, sizeof *o.run->explained);
-    if (!o.run->explained)
-        return rp_err_nomem(err, "opening a view");
+    RP_TRY(rp_err_need(o.run->explained, err, "opening a view"));
     o.quiet.progress = NULL;
     o.dataset.ctx = &o.quiet;
     RP_TRY(read_run(&o, err));

@@ -140,8 +140,7 @@ static double sweep(struct curve_fit *c, size_t nsizes)
 static enum rp_code fill_columns(struct curve_fit *c, struct rp_err *err)
 {
     c->columns = malloc((c->curve->pieces.n + 1) * (c->n + 1) * sizeof *c->columns);
-    if (!c->columns)
-        return rp_err_nomem(err, "fitting a cost model");
+    RP_TRY(rp_err_need(c->columns, err, "fitting a cost model"));
     for (size_t k = 0; k < c->curve->pieces.n; k++)
         for (size_t i = 0; i < c->n; i++)
             c->columns[k * c->n + i] = piece_at(&c->curve->pieces.at[k], c->x[i], c->base[i]);

@@ -417,8 +417,7 @@ static enum rp_code check_fits(struct rp_learned *m, const char *path, struct rp
 {
     RP_FREED bool *taken = calloc(m->samples.rows.n + 1, sizeof *taken);
 
-    if (!taken)
-        return rp_err_nomem(err, "reading a cost model");
+    RP_TRY(rp_err_need(taken, err, "reading a cost model"));
     for (size_t i = 0; i < m->fits.n; i++) {
         struct rp_fit *fit = &m->fits.at[i];
 

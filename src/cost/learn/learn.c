@@ -100,8 +100,7 @@ enum rp_code rp_learned_prepare(struct rp_learned *m, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&m->features, n, err));
     RP_TRY(rp_vec_reserve(&m->smooth, n, err));
     y = malloc((n + 1) * sizeof *y);
-    if (!y)
-        return rp_err_nomem(err, "learning a cost model");
+    RP_TRY(rp_err_need(y, err, "learning a cost model"));
     m->features.n = m->smooth.n = n;
     for (i = 0; i < n; i++) {
         rp_features_of(&rows[i], (enum rp_op_kind)rows[i].kind, &m->features.at[i]);

@@ -43,15 +43,13 @@ static enum rp_code collective_prepare(struct rp_plan *plan, struct rp_node *nod
     if (node->code == RP_OP_ALL_REDUCE || node->code == RP_OP_ALL_REDUCE_START ||
         node->code == RP_OP_REDUCE_SCATTER) {
         /* The function of a reduction takes two scalars of the operands' type, and gives one. */
-        unsigned elem;
-
         if (node->ncalled != 1 || node->called[0]->nparams != 2)
             return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
         RP_TRY(rp_tape_new(plan, node->called[0], true, &c->tape, err));
         if (c->tape->nresults != 1)
             return rp_node_error(node, RP_FORMAT, err, "the function has %zu results, not 1",
                                  c->tape->nresults);
-        elem = c->tape->regs[c->tape->results[0]].elem;
+        unsigned elem = c->tape->regs[c->tape->results[0]].elem;
         for (uint32_t i = 0; i < node->nin; i++) {
             unsigned from = rp_node_operand(plan, node, i)->elem;
 

@@ -67,14 +67,13 @@ struct rp_report_finding *rp_findings_add(struct rp_findings *f, unsigned kind, 
 {
     const struct rp_finding_kind *found = &f->row->kinds[kind];
     double least = found->least_share > 0 ? found->least_share : LEAST_SHARE;
-    struct rp_report_finding *to;
 
     if (!f->out->findings)
         f->out->findings = RP_ARENA_NEW(f->arena, struct rp_report_finding, most_findings());
     if (!f->out->findings || lost_ns <= 0 || (double)lost_ns < least * (double)f->span_ns ||
         f->out->nfindings == most_findings())
         return NULL;
-    to = &f->out->findings[f->out->nfindings];
+    struct rp_report_finding *to = &f->out->findings[f->out->nfindings];
     *to = (struct rp_report_finding){
         .row = f->row,
         .id = f->row->id,

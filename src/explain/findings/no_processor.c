@@ -198,11 +198,10 @@ static void no_processor_find(struct rp_findings *f)
         k && share_of(k->machine.throttled_ns, k->machine.over_ns) > LIMITED_SHARE * ready_share(k);
     struct rp_report_finding *finding =
         k ? rp_findings_add(f, limited ? LIMITED : BUSY, k->lost_ns) : NULL;
-    const struct rp_machine *m;
 
     if (!finding)
         return;
-    m = &k->machine;
+    const struct rp_machine *m = &k->machine;
     RP_SAY(
         f, finding,
         "rank %d: thread %s ran for %s of %s, and was ready without a processor for %s (%.1f %%)",

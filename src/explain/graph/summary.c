@@ -123,16 +123,6 @@ static void count_data(const struct rp_program *p, struct rp_graph_answer *out)
     }
 }
 
-/* Nodes of execution traces have no parameters and constants; the work of these, and of graphs of
-   torch.fx, is known only if the file has the shapes of their tensors. */
-static void leave_out_unknown(const struct rp_program *p, bool trace, struct rp_graph_answer *out)
-{
-    if (trace)
-        out->parameters = out->parameter_bytes = out->constant_bytes = RP_ABSENT_I64;
-    if (!p->given.n)
-        out->flops = out->transcendentals = out->bytes = RP_ABSENT_I64;
-}
-
 /* ---- lines of the user's program ---- */
 
 struct line {
@@ -220,8 +210,14 @@ enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
     out->bytes = to_integer(costs.program.bytes);
     count_data(p, out);
     bool trace = !strcmp(p->language, "execution-trace");
-    if (trace || !strcmp(p->language, "fx"))
-        leave_out_unknown(p, trace, out);
+    if (trace || !strcmp(p->language, "fx")) {
+        /* Nodes of execution traces have no parameters and constants; the work of these, and of
+           graphs of torch.fx, is known only if the file has the shapes of their tensors. */
+        if (trace)
+            out->parameters = out->parameter_bytes = out->constant_bytes = RP_ABSENT_I64;
+        if (!p->given.n)
+            out->flops = out->transcendentals = out->bytes = RP_ABSENT_I64;
+    }
     RP_TRY(count_opcodes(p, arena, out, err));
     RP_TRY(count_clusters(p, arena, out, err));
     RP_TRY(list_lines(p, &costs, arena, out, err));

@@ -227,11 +227,10 @@ static void add_others(struct rp_report_part *out)
     static const char *const words[RP_BREAKS] = {RP_BREAK_MAP(BREAK_WORD)};
 #undef BREAK_WORD
     const struct rp_outside *o = &out->outside;
-    size_t i;
 
     add_row(out, "warm-up", "the first, far longer than the others: not judged", o->warm_ups,
             RP_ABSENT_I64, o->warm_up_ns);
-    for (i = 0; i < RP_BREAKS; i++)
+    for (size_t i = 0; i < RP_BREAKS; i++)
         add_row(out, words[i], "between steps: not judged", o->breaks[i], RP_ABSENT_I64,
                 o->break_ns[i]);
 }

@@ -30,20 +30,6 @@ void rp_report_add_note(struct rp_report_ctx *j, const char *text)
         RP_NOTE(j->out, j->arena, text);
 }
 
-/* Notes kernels of graphs whose capture is not known. */
-static void note_graphs(struct rp_report_ctx *j, const struct rp_coverage *sum)
-{
-    int64_t without = rp_ns_between(sum->graph_op_ns, sum->graph_ns);
-
-    if (!j->ranks->graphs && without > sum->device_ns / GRAPHS_NOTED)
-        rp_report_add_note(
-            j, rp_arena_textf(j->arena,
-                              "%.1f %% of the device time is kernels of graphs, which have no "
-                              "operators here: record the capture of the graphs with the "
-                              "profiler, and give that file beside this one",
-                              100.0 * (double)without / (double)sum->device_ns));
-}
-
 /* Notes that a model of a large trace would take longer than the rest of the report. */
 void rp_report_note_model(struct rp_report_ctx *j)
 {
@@ -94,7 +80,15 @@ void rp_report_note_coverage(struct rp_report_ctx *j)
             100.0 * (double)sum.launched_ns / (double)sum.device_ns,
             100.0 * (double)sum.op_ns / (double)sum.device_ns,
             sum.module_ns || !torch ? "" : "; no modules: record with with_stack or with_modules"));
-    note_graphs(j, &sum);
+    /* Notes kernels of graphs whose capture is not known. */
+    int64_t without = rp_ns_between(sum.graph_op_ns, sum.graph_ns);
+    if (!j->ranks->graphs && without > sum.device_ns / GRAPHS_NOTED)
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena,
+                              "%.1f %% of the device time is kernels of graphs, which have no "
+                              "operators here: record the capture of the graphs with the "
+                              "profiler, and give that file beside this one",
+                              100.0 * (double)without / (double)sum.device_ns));
     if (rp_report_has_only_transfers(rp_report_ctx_part(j, j->chain.lead)))
         rp_report_add_note(j,
                            "only transfers were recorded, no kernel that computes and no launch: "

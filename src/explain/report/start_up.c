@@ -125,20 +125,18 @@ void rp_report_fill_start(const struct rp_ranks *ranks, struct rp_arena *arena,
 #undef START_TEXT
     };
     int64_t total = 0;
-    size_t r;
-    int k;
 
     out->start_up = RP_ARENA_NEW(arena, struct rp_report_share, RP_START_KINDS);
-    for (k = 0; out->start_up && k < RP_START_KINDS; k++) {
+    for (int k = 0; out->start_up && k < RP_START_KINDS; k++) {
         struct rp_report_share row = {.part = texts[k][0], .note = texts[k][1]};
 
-        for (r = 0; r < ranks->n; r++)
+        for (size_t r = 0; r < ranks->n; r++)
             rp_ns_add(&row.total_ns, rp_report_part_of(ranks, r)->start_ns[k]);
         row.mean_ns = ranks->n ? row.total_ns / (int64_t)ranks->n : 0;
         rp_ns_add(&total, row.total_ns);
         if (row.total_ns)
             out->start_up[out->nstart_up++] = row;
     }
-    for (r = 0; r < out->nstart_up; r++)
+    for (size_t r = 0; r < out->nstart_up; r++)
         out->start_up[r].share = (double)out->start_up[r].total_ns / (double)total;
 }

@@ -146,13 +146,12 @@ struct rp_compiled_span rp_lines_xla_of(const struct rp_lines_xla *x, const stru
                                         rp_event e)
 {
     struct rp_compiled_span out = {RP_NONE, RP_NONE, false};
-    const char *name;
     rp_str module;
     uint32_t call;
 
     if (!rp_arg_key_text(&x->hlo_module, e, &module) || !module)
         return out;
-    name = rp_trace_str(trace, module);
+    const char *name = rp_trace_str(trace, module);
     out.in_graph = true;
     out.graph = rp_map_get(&x->graph_of, text_hash(name));
     if (out.graph == RP_MAP_NONE) {

@@ -598,14 +598,6 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
     return rp_top_group_work(loaded->trace, &steps, &want, &part->arena, out, err);
 }
 
-/* Notes where the operators of graph kernels come from. */
-static void note_graphs(struct rp_top_root *out, const struct rp_ranks *ranks,
-                        struct rp_arena *arena)
-{
-    if (ranks->ncaptures || is_nested(out->by))
-        RP_NOTE(out, arena, ranks->graphs);
-}
-
 static enum rp_code join_tree(const struct rp_top_part *const *tops, size_t n,
                               const struct rp_settings *settings, struct rp_result *result,
                               struct rp_err *err)
@@ -819,7 +811,9 @@ static enum rp_code join_groups(const struct rp_ranks *ranks, const struct rp_to
                 : "no device work and no operators were recorded: these are ranges of the host");
     if (n)
         RP_NOTE(out, &result->arena, parts[0]->not_counted);
-    note_graphs(out, ranks, &result->arena);
+    /* Notes where the operators of graph kernels come from. */
+    if (ranks->ncaptures || is_nested(out->by))
+        RP_NOTE(out, &result->arena, ranks->graphs);
     return rp_arena_check(&result->arena, "adding up ranks", err);
 }
 

@@ -249,8 +249,7 @@ enum rp_code rp_clock_fit(const struct rp_clock_facts *f, struct rp_arena *arena
 
     RP_TRY(init_descent(&d, f, arena, err));
     out->conflicts = RP_ARENA_NEW(arena, struct rp_clock_conflict, CONFLICTS_MAX);
-    if (!out->conflicts)
-        return rp_err_nomem(err, "aligning clocks");
+    RP_TRY(rp_err_need(out->conflicts, err, "aligning clocks"));
     memset(adjust_ns, 0, f->nclocks * sizeof *adjust_ns);
     drop_conflicts(&d, out);
     if (!out->consistent)

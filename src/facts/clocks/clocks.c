@@ -380,8 +380,7 @@ static enum rp_code number_clocks(struct clock_ctx *f, struct rp_clocks *out, st
 {
     uint32_t *number = RP_ARENA_NEW(f->arena, uint32_t, f->in->nranks + 1);
 
-    if (!number)
-        return rp_err_nomem(err, "aligning clocks");
+    RP_TRY(rp_err_need(number, err, "aligning clocks"));
     memset(number, 0xff, f->in->nranks * sizeof *number);
     for (size_t r = 0; r < f->in->nranks; r++) {
         uint32_t given = f->in->clock_of ? f->in->clock_of[r] : (uint32_t)r;
@@ -444,8 +443,7 @@ static enum rp_code order_rendezvous(struct clock_ctx *f, uint32_t *order, struc
 {
     struct timed_rendezvous *all = malloc((f->nrendezvous + 1) * sizeof *all);
 
-    if (!all)
-        return rp_err_nomem(err, "aligning clocks");
+    RP_TRY(rp_err_need(all, err, "aligning clocks"));
     for (uint32_t m = 0; m < f->nrendezvous; m++) {
         const struct rp_clock_participant *p = &f->participants[f->first[m]];
 
@@ -562,8 +560,7 @@ static enum rp_code put_steps(const struct clock_ctx *f, size_t rank, struct rp_
     if (!from->n)
         return RP_OK;
     struct rp_clock_step *steps = RP_ARENA_NEW(f->arena, struct rp_clock_step, from->n);
-    if (!steps)
-        return rp_err_nomem(err, "aligning clocks");
+    RP_TRY(rp_err_need(steps, err, "aligning clocks"));
     for (to->nsteps = 0; to->nsteps < from->n; to->nsteps++) {
         steps[to->nsteps] = from->at[to->nsteps];
         if (f->in->start_ns)
@@ -652,12 +649,10 @@ enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *ar
 {
     struct clock_ctx f = {.in = in, .arena = arena};
     bool swept = false;
-    int i;
 
     *out = (struct rp_clocks){.n = in->nranks, .consistent = true};
     out->at = RP_ARENA_NEW(arena, struct rp_clock, in->nranks + 1);
-    if (!out->at)
-        return rp_err_nomem(err, "aligning clocks");
+    RP_TRY(rp_err_need(out->at, err, "aligning clocks"));
     if (!in->nranks)
         return RP_OK;
     RP_TRY(allocate_tables(&f, err));
@@ -675,7 +670,7 @@ enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *ar
     do {
         while (seed_by_rendezvous(&f))
             ;
-        for (i = 0; !swept && i < SWEEPS; i++)
+        for (int i = 0; !swept && i < SWEEPS; i++)
             sweep_clocks(&f);
         swept = true;
     } while (seed_by_messages(&f));

@@ -44,11 +44,10 @@ static enum rp_code read_counters(const struct rp_trace *t, struct rp_arg_key *k
     for (rp_event e = 0; e < t->ev.n; e++) {
         const char *name = rp_trace_str(t, t->ev.name[e]);
         int64_t v[KEYS] = {0};
-        bool ready;
 
         if (t->ev.kind[e] != RP_KIND_COUNTER || t->ev.ts_ns[e] == RP_NO_TS)
             continue;
-        ready = !strcmp(name, "waited for a processor");
+        bool ready = !strcmp(name, "waited for a processor");
         if (!ready && strcmp(name, "processors") != 0)
             continue;
         for (int k = 0; k < KEYS; k++)

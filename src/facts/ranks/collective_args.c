@@ -135,15 +135,14 @@ static const struct {
 uint8_t rp_coll_algorithm_of(const char *name)
 {
     const char *at;
-    size_t i, k;
 
-    for (i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
+    for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
         size_t len = strlen(algorithms[i].name);
 
         at = strstr(name, algorithms[i].name);
         if (!at || (at > name && at[-1] != '_') || at[len] != '_')
             continue;
-        for (k = 0; k < PROTOCOLS; k++)
+        for (size_t k = 0; k < PROTOCOLS; k++)
             if (!strncmp(at + len + 1, protocols[k], strlen(protocols[k])))
                 return (uint8_t)(i * PROTOCOLS + k + 1);
     }

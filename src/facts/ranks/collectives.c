@@ -105,8 +105,7 @@ static enum rp_code set_group(struct collective_ctx *g, const struct rp_coll_fac
         RP_TRY(keep_text(g, f->group, &c->group, err));
     } else if (f->group_number >= 0) {
         c->group = rp_arena_printf(g->arena, "%lld", (long long)f->group_number);
-        if (!c->group)
-            return rp_err_nomem(err, "listing collectives");
+        RP_TRY(rp_err_need(c->group, err, "listing collectives"));
     }
     c->group_hash = rp_coll_group_hash(g->t, f);
     return RP_OK;

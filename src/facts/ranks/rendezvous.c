@@ -202,8 +202,7 @@ static enum rp_code reach_of(const struct partner *all, size_t n, int64_t *out, 
 {
     int64_t *spacing = malloc((n + 1) * sizeof *spacing);
 
-    if (!spacing)
-        return rp_err_nomem(err, "matching collectives");
+    RP_TRY(rp_err_need(spacing, err, "matching collectives"));
     for (size_t i = 1; i < n; i++)
         spacing[i - 1] = rp_ns_between(all[i - 1].end_ns, all[i].end_ns);
     if (n > 1)
@@ -408,8 +407,7 @@ static enum rp_code match_by(struct matcher *m, enum rp_rendezvous_rule rule, st
         m->out->nlost += m->ranks[r]->list.n;
     RP_TRY(write_tickets(m, err));
     m->out->at = RP_ARENA_NEW(m->arena, struct rp_rendezvous, m->tickets.n / 2 + m->pairs.n + 1);
-    if (!m->out->at)
-        return rp_err_nomem(err, "matching collectives");
+    RP_TRY(rp_err_need(m->out->at, err, "matching collectives"));
     for (i = 0; i < m->tickets.n; i = end) {
         const struct ticket *t = &m->tickets.at[i];
 
@@ -459,8 +457,7 @@ static enum rp_code find_clocks(struct matcher *m, struct rp_clocks *clocks, str
     uint32_t *clock_of = RP_ARENA_NEW(m->arena, uint32_t, m->nranks + 1);
     bool shared;
 
-    if (!clock_of)
-        return rp_err_nomem(err, "aligning clocks");
+    RP_TRY(rp_err_need(clock_of, err, "aligning clocks"));
     RP_TRY(rp_clocks_share(m->ranks, m->nranks, clock_of, &shared, err));
     RP_TRY(rp_clocks_of_rendezvous(m->ranks, m->nranks, m->out, clock_of, NULL, m->arena, clocks,
                                    err));
@@ -654,8 +651,7 @@ static enum rp_code leave_out_cut(struct matcher *m, struct rp_err *err)
     size_t r, most = 0;
 
     m->left_out = RP_ARENA_NEW(m->arena, bool, m->nranks + 1);
-    if (!m->left_out)
-        return rp_err_nomem(err, "matching collectives");
+    RP_TRY(rp_err_need(m->left_out, err, "matching collectives"));
     for (r = 0; r < m->nranks; r++) {
         const struct rp_collectives *c = m->ranks[r];
 

@@ -59,8 +59,7 @@ static enum rp_code place_sides(const struct rp_collectives *const *ranks, const
 {
     struct rp_rendezvous_item *items = malloc((nall + nsome + 1) * sizeof *items);
 
-    if (!items)
-        return rp_err_nomem(err, "matching sends and receives");
+    RP_TRY(rp_err_need(items, err, "matching sends and receives"));
     copy_ends(ranks, all, nall, items);
     copy_ends(ranks, some, nsome, items + nall);
     rp_rendezvous_place(items, nall, items + nall, nsome, place);
@@ -73,7 +72,6 @@ static enum rp_code pair_channel(const struct rp_collectives *const *ranks, cons
                                  size_t n, rp_rendezvous_pair_vec *out, struct rp_err *err)
 {
     size_t sends = 0, receives, i;
-    const struct side *all, *some;
     RP_FREED uint32_t *place = NULL;
 
     while (sends < n && !s[sends].receives)
@@ -82,8 +80,8 @@ static enum rp_code pair_channel(const struct rp_collectives *const *ranks, cons
     if (!sends || !receives || s[0].rank != s[sends - 1].rank || s[sends].rank != s[n - 1].rank ||
         s[0].rank == s[n - 1].rank)
         return RP_OK; /* the other side is missing, or two traces claim to be it */
-    all = sends >= receives ? s : s + sends;
-    some = sends >= receives ? s + sends : s;
+    const struct side *all = sends >= receives ? s : s + sends;
+    const struct side *some = sends >= receives ? s + sends : s;
     if (sends != receives) {
         place = malloc(n * sizeof *place);
         RP_TRY(place ? place_sides(ranks, all, sends > receives ? sends : receives, some,
@@ -107,8 +105,7 @@ static enum rp_code count_operations(const rp_rendezvous_pair_vec *pairs, size_t
 {
     uint64_t *all = malloc((2 * pairs->n + 1) * sizeof *all);
 
-    if (!all)
-        return rp_err_nomem(err, "matching sends and receives");
+    RP_TRY(rp_err_need(all, err, "matching sends and receives"));
     for (size_t i = 0; i < 2 * pairs->n; i++)
         all[i] = (uint64_t)pairs->at[i / 2].rank[i % 2] << 32 | pairs->at[i / 2].at[i % 2];
     if (pairs->n)

@@ -271,8 +271,7 @@ enum rp_code rp_rendezvous_set_delays(struct rp_rendezvous_list *list,
     int64_t until = INT64_MIN;
     size_t i, n = 0;
 
-    if (!all)
-        return rp_err_nomem(err, "matching collectives");
+    RP_TRY(rp_err_need(all, err, "matching collectives"));
     list->ndoubtful = 0;
     for (i = 0; i < list->n; i++) {
         struct rp_rendezvous *m = &list->at[i];

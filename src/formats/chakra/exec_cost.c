@@ -136,17 +136,15 @@ static const struct {
 
 static enum rule rule_of(const char *name)
 {
-    size_t n, i;
-
     if (!strncmp(name, "aten::", 6))
         name += 6;
     else if (!strcmp(name, "detach") || !strcmp(name, "detach_"))
         return RULE_VIEW;
     else
         return RULE_NONE;
-    n = strlen(name);
+    size_t n = strlen(name);
     n -= n > 1 && name[n - 1] == '_' && name[n - 2] != '_';
-    for (i = 0; i < sizeof rules / sizeof rules[0]; i++)
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (strlen(rules[i].name) == n && !memcmp(rules[i].name, name, n))
             return rules[i].rule;
     return RULE_NONE;

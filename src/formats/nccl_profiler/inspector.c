@@ -330,8 +330,7 @@ static enum rp_code read_inspector(struct rp_input *in, const struct rp_read_opt
     struct inspector r = {.a = calloc(1, sizeof *r.a), .host = RP_NONE, .err = err};
     int64_t begin_ns = rp_clock_ns();
 
-    if (!r.a)
-        return rp_err_nomem(err, "reading a trace");
+    RP_TRY(rp_err_need(r.a, err, "reading a trace"));
     enum rp_code code = rp_activity_init(r.a, in, options, "nccl-inspector", err);
     if (code == RP_OK)
         code = read_text(&r);

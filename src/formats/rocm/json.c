@@ -785,8 +785,7 @@ static enum rp_code read_rocprof_json(struct rp_input *in, const struct rp_read_
 {
     struct json_reader r = {.a = calloc(1, sizeof *r.a), .err = err};
 
-    if (!r.a)
-        return rp_err_nomem(err, "reading a trace");
+    RP_TRY(rp_err_need(r.a, err, "reading a trace"));
     enum rp_code code = read_all(&r, in, options, to);
     release_reader(&r);
     rp_activity_release(r.a);

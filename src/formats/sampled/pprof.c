@@ -177,11 +177,10 @@ static enum rp_code read_pprof_sample(struct pprof *r, struct rp_bytes message)
     while (rp_proto_next(&c, &it)) {
         if (it.number == 3 && it.wire == RP_WIRE_BYTES) {
             /* {key, text, number} is the thread that was sampled, if the profiler tells it. */
-            struct rp_bytes key;
             uint64_t f[4];
 
             RP_TRY(rp_proto_numbers(message_cursor(r, it.bytes), f, 4, r->p.err));
-            key = string_at(r, f[1]);
+            struct rp_bytes key = string_at(r, f[1]);
             if (rp_bytes_are(key, "pid") || rp_bytes_are(key, "process_id"))
                 s.pid = (int64_t)f[3];
             else if (rp_bytes_are(key, "tid") || rp_bytes_are(key, "thread_id") ||

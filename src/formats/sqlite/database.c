@@ -216,11 +216,10 @@ enum rp_code rp_database_open(const uint8_t *bytes, size_t n, const struct rp_re
 
     /* A file that ends before its last page cannot be opened, unless the caller asked for the part
        that is there. */
-    uint64_t pages, size;
     if (n < HEADER_BYTES)
         return rp_err_set_at(err, RP_FORMAT, n, "byte %zu: the file ends inside its header", n);
-    pages = be32(bytes + AT_PAGES);
-    size = page_bytes(bytes);
+    uint64_t pages = be32(bytes + AT_PAGES);
+    uint64_t size = page_bytes(bytes);
     if (size < 512 || (size & (size - 1)))
         return rp_err_set_at(err, RP_FORMAT, AT_PAGE_SIZE,
                              "byte %d: pages of %llu bytes: the file is damaged", AT_PAGE_SIZE,

@@ -100,11 +100,9 @@ static enum rp_sniff sniff_text(const uint8_t *head, size_t n, const char *file)
 
     (void)file;
     for (;;) { /* comments */
-        const uint8_t *line;
-
         if (at >= n || head[at] != '#')
             break;
-        line = memchr(head + at, '\n', n - at);
+        const uint8_t *line = memchr(head + at, '\n', n - at);
         at = rp_sniff_space(head, n, line ? (size_t)(line - head) : n);
     }
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)

@@ -77,8 +77,7 @@ static enum rp_code add_stage(void *user, uint32_t compile, const char *name, st
                           (unsigned long long)l->most);
     snprintf(stage.name, sizeof stage.name, "%s", name);
     stage.text = malloc(text.n + 1);
-    if (!stage.text)
-        return rp_err_nomem(err, "listing graphs");
+    RP_TRY(rp_err_need(stage.text, err, "listing graphs"));
     memcpy(stage.text, text.at, text.n);
     if (rp_vec_push(&l->stages, stage, err) == RP_OK)
         return RP_OK;

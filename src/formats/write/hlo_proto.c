@@ -515,8 +515,7 @@ static enum rp_code write_module(const struct rp_program *p, bool proto, struct 
 
     RP_TRY(rp_hlo_writable(p, err));
     put.seen = calloc((size_t)p->strings.n + 1, 1);
-    if (!put.seen)
-        return rp_err_nomem(err, "writing a module");
+    RP_TRY(rp_err_need(put.seen, err, "writing a module"));
     if (proto)
         module = rp_proto_begin(to, RP_HLO_PROTO_HLO_MODULE);
     enum rp_code code = put_module(&put);

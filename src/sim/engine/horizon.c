@@ -439,8 +439,7 @@ enum rp_code rp_horizon_init(struct rp_horizon *h, struct rp_plain_graph *g, int
         struct rp_horizon_device *d = &h->devices[h->ndevices];
 
         d->near = malloc((ROOM + 1) * sizeof *d->near);
-        if (!d->near)
-            return rp_err_nomem(err, "simulating");
+        RP_TRY(rp_err_need(d->near, err, "simulating"));
         d->cap = ROOM;
     }
     rp_horizon_clear(h);

@@ -120,8 +120,7 @@ enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overl
         return RP_OK;
     RP_TRY(rp_vec_reserve_full(&g->tasks, g->n + 1, err));
     f.device = device = name_devices(o);
-    if (!device)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(device, err, "simulating"));
     g->tasks.n = g->n;
     g->fits = put_tasks(&f, g) && put_edges(&f, g);
     free(device);

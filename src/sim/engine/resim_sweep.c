@@ -80,8 +80,7 @@ static enum rp_code line_up(struct rp_resim_sweep *s, struct rp_err *err)
 {
     uint32_t *last = malloc((s->g->ndevices + 1) * sizeof *last);
 
-    if (!last)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(last, err, "simulating"));
     memset(last, 0xff, (s->g->ndevices + 1) * sizeof *last);
     for (size_t i = 0; i < s->g->n; i++) {
         uint32_t task = s->order[i], device = s->g->tasks.at[task].device;
@@ -278,8 +277,7 @@ enum rp_code rp_resim_sweep_replay(const struct rp_resim_sweep *s, size_t from,
 {
     struct lane *lanes = calloc(s->g->ndevices + 1, sizeof *lanes);
 
-    if (!lanes)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(lanes, err, "simulating"));
     for (size_t i = 0; i < s->g->ndevices; i++)
         lanes[i].task = NONE;
     for (size_t i = from; i < s->g->n && *ok; i++) {

@@ -87,8 +87,7 @@ static enum rp_code keep_cut(struct rp_resim_tail *x, struct rp_err *err)
 
     cut->begun = x->h.done;
     cut->free_ns = malloc((x->h.ndevices + 1) * sizeof *cut->free_ns);
-    if (!cut->free_ns)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(cut->free_ns, err, "simulating"));
     RP_TRY(keep_waits(cut, &x->h, err));
     return keep_told(x, cut, err);
 }
@@ -118,8 +117,7 @@ static enum rp_code run_base(struct rp_resim_tail *x, const struct rp_sim_result
     size_t i, n = place_cuts(x, base, moments);
 
     x->cuts = calloc(CUTS, sizeof *x->cuts);
-    if (!x->cuts)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(x->cuts, err, "simulating"));
     x->h.begun = x->begun.at;
     rp_horizon_begin(&x->h);
     for (i = 0; i < n; i++) {

@@ -254,8 +254,7 @@ static enum rp_code queue_serial(struct sim *s, struct device *d, uint32_t task,
         s->o->graph->prioritised || s->o->prioritised ? rp_overlay_task(s->o, task)->priority : 0;
     struct line *line = priority || d->ready.next ? line_of(d, priority) : &d->ready;
 
-    if (!line)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(line, err, "simulating"));
     RP_TRY(rp_queue_push(&line->queue, m, err));
     d->waiting++;
     return ask_to_pick(s, d, err);
@@ -350,8 +349,7 @@ static enum rp_code alloc_simulation(struct sim *s, struct rp_err *err)
     RP_TRY(rp_vec_zeros(&s->r->end_ns, n, err));
     RP_TRY(rp_vec_reserve(&s->state, n + 1, err));
     s->devices = calloc(o->graph->devices.n + 1, sizeof *s->devices);
-    if (!s->devices)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(s->devices, err, "simulating"));
     for (i = 0; i < o->graph->devices.n; i++)
         s->devices[i].shared = o->graph->devices.at[i].rule == RP_DEVICE_SHARED;
     for (i = 0; i < n; i++)

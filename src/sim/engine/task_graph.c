@@ -41,8 +41,7 @@ enum rp_code rp_task_graph_add_device(struct rp_task_graph *g, const char *label
 {
     struct rp_sim_device d = {rp_arena_strdup(&g->arena, label), rule};
 
-    if (!d.label)
-        return rp_err_nomem(err, "adding a device");
+    RP_TRY(rp_err_need(d.label, err, "adding a device"));
     *id = (uint32_t)g->devices.n;
     return rp_vec_push(&g->devices, d, err);
 }

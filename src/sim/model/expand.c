@@ -88,8 +88,7 @@ static enum rp_code find_shares(struct expand_ctx *x)
     struct rp_transfer *list = malloc((x->members.n + 1) * sizeof *list);
     size_t i, n = 0;
 
-    if (!list)
-        return rp_err_nomem(x->err, "simulating");
+    RP_TRY(rp_err_need(list, x->err, "simulating"));
     for (i = 0; i < x->members.n; i++) {
         const struct participant *m = &x->members.at[i];
         const struct rp_sg_node *node = rp_sim_node(x->run, m->comm);

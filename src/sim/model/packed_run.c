@@ -191,8 +191,7 @@ static enum rp_code join_names(struct packed_ctx *x, struct rp_strtab *table, ui
     struct rp_stepgraph *out = &x->run->joined;
     uint32_t *name_of = RP_ARENA_NEW(x->arena, uint32_t, g->names.n + 1), id;
 
-    if (!name_of)
-        return rp_err_nomem(err, "joining ranks");
+    RP_TRY(rp_err_need(name_of, err, "joining ranks"));
     for (size_t i = 0; i < g->names.n; i++) {
         RP_TRY(rp_strtab_intern(table, g->names.at[i], strlen(g->names.at[i]), &id, err));
         while (out->names.n <= id)
@@ -281,8 +280,7 @@ static enum rp_code alloc_scratch(struct packed_ctx *x, struct rp_err *err)
         x->b->nblocks = BLOCKS_LEAST;
     x->b->nblocks = x->b->nblocks < x->run->nranks ? x->b->nblocks : x->run->nranks;
     x->b->cache = calloc(x->b->nblocks, sizeof *x->b->cache);
-    if (!x->b->cache)
-        return rp_err_nomem(err, "joining ranks");
+    RP_TRY(rp_err_need(x->b->cache, err, "joining ranks"));
     for (i = 0; i < x->b->nblocks; i++) {
         x->b->cache[i].nodes = malloc((x->most_nodes + 1) * sizeof *x->nodes);
         x->b->cache[i].notes = malloc((x->most_nodes + 1) * sizeof *x->notes);
@@ -689,8 +687,7 @@ static enum rp_code join_packed(struct packed_ctx *x, bool *done, struct rp_err 
         RP_ARENA_NEW(x->arena, const struct rp_collectives *, run->nranks + 1);
     size_t stuck;
 
-    if (!lists)
-        return rp_err_nomem(err, "joining ranks");
+    RP_TRY(rp_err_need(lists, err, "joining ranks"));
     for (uint32_t r = 0; r < run->nranks; r++)
         lists[r] = &run->parts[r]->collectives;
     RP_TRY(rp_rendezvous_find(lists, run->nranks, x->arena, &run->join.rendezvous, err));
@@ -723,8 +720,7 @@ enum rp_code rp_sim_packed_join(struct rp_sim_run *run, bool *done, struct rp_er
 
     *done = false;
     run->blocks = x.b = calloc(1, sizeof *x.b);
-    if (!x.b)
-        return rp_err_nomem(err, "joining ranks");
+    RP_TRY(rp_err_need(x.b, err, "joining ranks"));
     x.b->nranks = run->nranks;
     x.ties = calloc(run->nranks + 1, sizeof *x.ties);
     enum rp_code code = x.ties ? join_packed(&x, done, err) : rp_err_nomem(err, "joining ranks");

@@ -120,14 +120,13 @@ static enum rp_code sign_events(struct part_ctx *n, struct rp_err *err)
 {
     RP_VEC_LOCAL(uint8_t, by_name);
     RP_VEC_LOCAL(uint8_t, launching);
-    rp_event e;
 
     RP_TRY(rp_vec_reserve(&by_name, (size_t)n->t->str.n + 1, err));
     RP_TRY(rp_vec_reserve(&n->sign, (size_t)n->t->ev.n + 1, err));
     RP_TRY(rp_vec_reserve(&launching, (size_t)n->t->ev.n + 1, err));
     memset(by_name.at, SIGN_UNKNOWN, n->t->str.n);
     mark_launching(n, launching.at);
-    for (e = 0; e < n->t->ev.n; e++) {
+    for (rp_event e = 0; e < n->t->ev.n; e++) {
         rp_event parent = n->t->ev.parent[e];
         uint8_t own = name_sign(n, n->t->ev.name[e], by_name.at);
         uint8_t around = parent < e ? n->sign.at[parent] : 0;

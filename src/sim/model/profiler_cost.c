@@ -112,11 +112,10 @@ static enum rp_code find_options(struct rp_sim_part *p, const struct rp_trace *t
                                  struct rp_err *err)
 {
     RP_SCOPED(rp_arg_key_release) struct rp_arg_key dims = {0};
-    rp_event e;
 
     RP_TRY(rp_recorder_find(t, &p->recorder, err));
     RP_TRY(rp_arg_key_init_dims(&dims, t, err));
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         uint8_t kind = t->ev.kind[e];
         struct rp_arg arg;
 

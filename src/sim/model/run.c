@@ -21,8 +21,7 @@ static enum rp_code join_ranks(struct rp_sim_run *run, struct rp_err *err)
 {
     struct rp_sg_member *members = RP_ARENA_NEW(&run->arena, struct rp_sg_member, run->nranks + 1);
 
-    if (!members)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(members, err, "simulating"));
     for (size_t i = 0; i < run->nranks; i++) {
         members[i].graph = &run->parts[i]->graph;
         members[i].collectives = &run->parts[i]->collectives;
@@ -74,15 +73,14 @@ enum rp_code rp_sim_ran_alone(const struct rp_sg_node *nodes, size_t n,
 {
     RP_VEC_LOCAL(struct rp_interval, times);
     uint32_t lane = RP_NONE;
-    size_t i;
 
     *out = false;
-    for (i = 0; i < n && !*out; i++)
+    for (size_t i = 0; i < n && !*out; i++)
         if (runs_kernel(&nodes[i], lanes)) {
             *out = lane != RP_NONE && nodes[i].lane != lane;
             lane = nodes[i].lane;
         }
-    for (i = 0; i < n && *out; i++)
+    for (size_t i = 0; i < n && *out; i++)
         if (runs_kernel(&nodes[i], lanes)) {
             struct rp_interval time = {nodes[i].start_ns, rp_sg_end_ns(&nodes[i])};
 
@@ -90,7 +88,7 @@ enum rp_code rp_sim_ran_alone(const struct rp_sg_node *nodes, size_t n,
         }
     if (times.n)
         qsort(times.at, times.n, sizeof *times.at, by_begin);
-    for (i = 1; i < times.n && *out; i++)
+    for (size_t i = 1; i < times.n && *out; i++)
         *out = times.at[i].begin_ns >= times.at[i - 1].end_ns;
     return RP_OK;
 }
@@ -102,8 +100,7 @@ static enum rp_code add_kernel_devices(struct rp_sim_run *run, struct rp_err *er
     bool alone;
 
     run->kernel_device = RP_ARENA_NEW(&run->arena, uint32_t, run->nranks + 1);
-    if (!run->kernel_device)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(run->kernel_device, err, "simulating"));
     for (size_t r = 0; r < run->nranks; r++) {
         run->kernel_device[r] = RP_NO_DEVICE;
         if (run->parts[r]->parallel_steps)
@@ -196,8 +193,7 @@ static enum rp_code join_packed(struct rp_sim_run *run, bool *done, struct rp_er
         return RP_OK;
     run->graph = &run->joined;
     run->kernel_device = RP_ARENA_NEW(&run->arena, uint32_t, run->nranks + 1);
-    if (!run->kernel_device)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(run->kernel_device, err, "simulating"));
     RP_TRY(add_devices(run, err));
     RP_TRY(rp_sim_packed_join(run, done, err));
     if (*done)

@@ -251,8 +251,7 @@ enum rp_code rp_sim_steps_measure(struct rp_sim_part *p, const struct rp_trace *
     RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     struct steps_ctx m = {p, t, RP_ARENA_NEW(&scratch, uint8_t, p->nsteps)};
 
-    if (!m.seen)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(m.seen, err, "simulating"));
     mark_timers(&m);
     RP_TRY(find_heads(p, err));
     return measure_steps(p, t, &scratch, err);

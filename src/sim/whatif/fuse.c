@@ -334,8 +334,7 @@ static enum rp_code compile_apply(struct rp_sim_run *run, const struct rp_whatif
     RP_TRY(rp_whatif_check(&rp_whatif_compile, run, args, err));
     before = count_kernels(run, &generated);
     entered = calloc(passes + 1, sizeof *entered);
-    if (!entered)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(entered, err, "simulating"));
     RP_TRY(compile_device(run, args, err));
     RP_TRY(fuse_all(&f, err));
     if (!graphs_launch_model(args->list))

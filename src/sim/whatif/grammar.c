@@ -39,9 +39,8 @@ static enum rp_code unknown_whatif(const char *text, const char *name, struct rp
 #define ONE(name) +1
     const char *words[RP_WHATIF_ROWS(ONE) + 1] = {NULL}, *near;
 #undef ONE
-    size_t i;
 
-    for (i = 0; rp_whatifs[i]; i++)
+    for (size_t i = 0; rp_whatifs[i]; i++)
         words[i] = rp_whatifs[i]->name;
     near = rp_closest_word(name, words);
     return rp_err_set(err, RP_USAGE, "there is no what-if '%s'%s%s%s; '--what-if help' lists them",
@@ -61,8 +60,7 @@ static enum rp_code read_quoted(struct parser *p, const char **out)
 {
     char *to = rp_arena_alloc(p->arena, strlen(p->at) + 1, 1);
 
-    if (!to)
-        return rp_err_nomem(p->err, "simulating");
+    RP_TRY(rp_err_need(to, p->err, "simulating"));
     *out = to;
     for (p->at++; *p->at; p->at++) {
         if (*p->at == '"' && *++p->at != '"') {
@@ -171,8 +169,7 @@ static enum rp_code read_call(struct parser *p, struct rp_whatif_call *call)
     }
     RP_TRY(read_args(p, call));
     call->args.text = rp_arena_copy(p->arena, begin, (size_t)(p->at - begin));
-    if (!call->args.text)
-        return rp_err_nomem(p->err, "simulating");
+    RP_TRY(rp_err_need(call->args.text, p->err, "simulating"));
     if (*p->at && *p->at != '+')
         return rp_err_set(p->err, RP_USAGE, "'%s': '%s' is not expected after the closing '\"'",
                           p->whole, p->at);
@@ -188,8 +185,7 @@ enum rp_code rp_whatif_parse(const char *text, struct rp_arena *arena, struct rp
     for (const char *at = text; *at; at++)
         most += *at == '+';
     *out = (struct rp_whatif_list){0, RP_ARENA_NEW(arena, struct rp_whatif_call, most)};
-    if (!out->calls)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(out->calls, err, "simulating"));
     do {
         struct rp_whatif_call *call = &out->calls[out->n];
 

@@ -158,8 +158,7 @@ static enum rp_code share_host(const struct rp_sim_run *run, bool *out, struct r
 {
     int64_t *pids = malloc(run->nranks * sizeof *pids);
 
-    if (!pids)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(pids, err, "simulating"));
     for (size_t i = 0; i < run->nranks; i++)
         pids[i] = run->parts[i]->pid;
     rp_ns_sort(pids, run->nranks);

@@ -172,8 +172,7 @@ static enum rp_code offload_apply(struct rp_sim_run *run, const struct rp_whatif
 
     RP_TRY(rp_whatif_check(&rp_whatif_offload, run, args, err));
     u.at = calloc(n + 1, sizeof *u.at);
-    if (!u.at)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(u.at, err, "simulating"));
     for (i = 0; i < n; i++)
         u.at[i] = (struct update){0, RP_NONE, RP_NONE, RP_NONE, RP_NONE};
     find_nodes(&u);

@@ -127,8 +127,7 @@ static enum rp_code recompute_apply(struct rp_sim_run *run, const struct rp_what
                           args->text);
     RP_TRY(rp_whatif_check(&rp_whatif_recompute, run, args, err));
     p.at = calloc(all + 1, sizeof *p.at);
-    if (!p.at)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(p.at, err, "simulating"));
     for (i = 0; i < all; i++)
         p.at[i].first = RP_NONE;
     if (args->list->n == 1)

@@ -33,7 +33,6 @@ static const struct {
 static enum rp_code read_subject(const struct rp_whatif_args *args, struct subject *out,
                                  struct rp_err *err)
 {
-    size_t i;
     char *end;
 
     if (!args->subject || !*args->subject)
@@ -45,10 +44,10 @@ static enum rp_code read_subject(const struct rp_whatif_args *args, struct subje
     out->pattern = args->subject + (out->on_host ? strlen(HOST_NAME) : 0);
     if (rp_category_by_name(out->pattern, strlen(out->pattern), &out->category))
         out->cls = CATEGORY;
-    for (i = 0; i < sizeof classes / sizeof classes[0]; i++)
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
         if (!strcmp(args->subject, classes[i].name))
             out->cls = classes[i].cls;
-    for (i = RP_PHASE_FORWARD; i < RP_PHASES; i++)
+    for (size_t i = RP_PHASE_FORWARD; i < RP_PHASES; i++)
         if (!strcmp(args->subject, rp_phase_names[i])) {
             out->cls = PHASE;
             out->phase = (uint8_t)i;

@@ -111,14 +111,12 @@ static unsigned width_for(uint64_t range)
 
 static void put_deltas(uint8_t *to, const int64_t *v, uint32_t n, int64_t base, unsigned width)
 {
-    uint32_t i;
-
     if (width == 1) {
-        for (i = 0; i < n; i++)
+        for (uint32_t i = 0; i < n; i++)
             to[i] = (uint8_t)((uint64_t)v[i] - (uint64_t)base);
         return;
     }
-    for (i = 0; i < n; i++) { /* little endian on every machine, as in the native file */
+    for (uint32_t i = 0; i < n; i++) { /* little endian on every machine, as in the native file */
         uint64_t d = (uint64_t)v[i] - (uint64_t)base;
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

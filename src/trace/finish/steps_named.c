@@ -124,10 +124,9 @@ enum rp_code rp_trace_name_steps(struct rp_trace *trace, const char *name, bool 
 {
     struct named w = {.name = name, .len = strlen(name)};
     rp_step_vec steps = {0};
-    struct rp_mark_view v;
 
     RP_TRY(rp_trace_require(trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
-    v = rp_mark_view_of_trace(trace);
+    struct rp_mark_view v = rp_mark_view_of_trace(trace);
     w.v = &v;
     enum rp_code code = rp_vec_zeros(&w.judged, v.nstrings, err);
     if (code == RP_OK)

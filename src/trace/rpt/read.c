@@ -244,7 +244,6 @@ enum rp_code rp_rpt_open(const uint8_t *bytes, size_t n, struct rp_trace **out, 
 {
     struct rp_rpt_header header;
     struct rp_trace *t;
-    enum rp_code code;
     size_t part;
 
     *out = NULL;
@@ -254,7 +253,7 @@ enum rp_code rp_rpt_open(const uint8_t *bytes, size_t n, struct rp_trace **out, 
     RP_TRY(rp_rpt_part_bytes(bytes, n, &part, err));
     RP_TRY(read_header(bytes, n, &header, err));
     RP_TRY(rp_trace_new(&t, err));
-    code = set_bytes(t, bytes, part, err);
+    enum rp_code code = set_bytes(t, bytes, part, err);
     if (code == RP_OK)
         code = place_sections(t, &header, err);
     if (code != RP_OK) {

@@ -72,7 +72,6 @@ static void write_padded(struct rp_out *out, const void *bytes, uint64_t n)
 enum rp_code rp_rpt_write(const struct rp_trace *trace, struct rp_out *out, struct rp_err *err)
 {
     struct part p = {0};
-    size_t i;
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
     return rp_err_set(err, RP_UNSUPPORTED,
@@ -81,13 +80,12 @@ enum rp_code rp_rpt_write(const struct rp_trace *trace, struct rp_out *out, stru
     RP_TRY(rp_trace_require(trace, RP_NEED_ALL, err));
     p.section = rp_rpt_sections(&p.n);
     p.entry = calloc(p.n + 1, sizeof *p.entry);
-    if (!p.entry)
-        return rp_err_nomem(err, "writing a native file");
+    RP_TRY(rp_err_need(p.entry, err, "writing a native file"));
     fill_entries(&p, trace);
     rp_out_write(out, &p.header, sizeof p.header);
     write_padded(out, p.entry, (p.n + 1) * sizeof *p.entry);
     write_padded(out, &p.head, sizeof p.head);
-    for (i = 0; i < p.n; i++)
+    for (size_t i = 0; i < p.n; i++)
         write_padded(out, array_of(trace, &p.section[i]), p.entry[i + 1].bytes);
     free(p.entry);
     return rp_out_flush(out, err);
