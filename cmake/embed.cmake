@@ -1,19 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-# Files of web/ as C: `cmake -DOUT=web.c -DROOT=web -P embed.cmake report/page.css …` makes rp_web_report_css[], ended by a NUL.
-# Without other tools, so that the program still needs only a compiler and CMake.
-set(text "/* made by cmake/embed.cmake */\n#include \"draw/web.h\"\n")
+# Files as C, all but small ones compressed (io/embedded.h): `cmake -DOUT=web.c -P embed.cmake rp_web_report_css web/report/page.css …` makes
+# rp_web_report_css[1]. Without other tools, so that the program still needs only a compiler and CMake.
+set(text "/* made by cmake/embed.cmake */\n#include \"io/embedded.h\"\n")
 math(EXPR last "${CMAKE_ARGC} - 1")
-set(files FALSE)
+set(begun FALSE)
+set(name "")
 foreach(i RANGE 1 ${last})
-  set(file ${CMAKE_ARGV${i}})
-  if(files)
-    string(REGEX REPLACE "^(.*)/[^/]*\\.([a-z]+)$" "rp_web_\\1_\\2" name ${file})
-    file(READ ${ROOT}/${file} hex HEX)
+  set(word ${CMAKE_ARGV${i}})
+  if(NOT begun)
+    string(REGEX MATCH "embed\\.cmake$" begun "${word}")
+  elseif(NOT name)
+    set(name ${word})
+  else()
+    file(SIZE ${word} size)
+    if(size GREATER 4096)
+      file(ARCHIVE_CREATE OUTPUT ${OUT}.gz PATHS ${word} FORMAT raw COMPRESSION GZip COMPRESSION_LEVEL 9)
+      file(READ ${OUT}.gz hex HEX)
+      string(SUBSTRING "${hex}" 0 8 head)
+      string(SUBSTRING "${hex}" 16 -1 hex)
+      string(PREPEND hex ${head}00000000) # instead of the time of the build
+      set(packed "sizeof ${name}_bytes")
+    else()
+      file(READ ${word} hex HEX)
+      string(APPEND hex "00")
+      set(packed 0)
+    endif()
     string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${hex}")
     string(REGEX REPLACE "((........){12})" "\\1\n" bytes "${bytes}")
-    string(APPEND text "\nconst char ${name}[] = {\n${bytes}0};\n")
-  elseif(file MATCHES "embed\\.cmake$")
-    set(files TRUE)
+    string(APPEND text "\nstatic const char ${name}_bytes[] = {\n${bytes}};\n"
+                       "extern const struct rp_embedded ${name}[];\n"
+                       "const struct rp_embedded ${name}[] = {{${name}_bytes, ${packed}, ${size}}};\n")
+    set(name "")
   endif()
 endforeach()
+file(REMOVE ${OUT}.gz)
 file(WRITE ${OUT} "${text}")

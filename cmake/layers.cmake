@@ -11,28 +11,32 @@ function(rp_layer name)
   set(RP_LAYERS ${RP_LAYERS} rp_${name} CACHE INTERNAL "")
 endfunction()
 
-# The files of web/ become part of a layer (embed.cmake): pages need no files beside the program.
-function(rp_embed_web layer)
-  file(GLOB_RECURSE files RELATIVE ${CMAKE_SOURCE_DIR}/web CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/*.html
-       ${CMAKE_SOURCE_DIR}/web/*.css ${CMAKE_SOURCE_DIR}/web/*.js)
-  list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/web/ OUTPUT_VARIABLE paths)
-  set(out ${CMAKE_BINARY_DIR}/gen/web.c)
+# Files become part of a layer, as arrays of one rp_embedded (embed.cmake): rp_embed(draw web.c rp_web_report_css web/report/page.css …).
+function(rp_embed layer out)
+  set(files "")
+  foreach(word ${ARGN})
+    if(EXISTS ${CMAKE_SOURCE_DIR}/${word})
+      list(APPEND files ${CMAKE_SOURCE_DIR}/${word})
+    endif()
+  endforeach()
+  set(out ${CMAKE_BINARY_DIR}/gen/${out})
   add_custom_command(
-    OUTPUT ${out}
-    COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DROOT=${CMAKE_SOURCE_DIR}/web -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake ${files}
-    DEPENDS ${paths} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+    OUTPUT ${out} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake ${ARGN}
+    DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
   target_sources(rp_${layer} PRIVATE ${out})
 endfunction()
 
-# A text file becomes part of a layer, as the array `name` (embed_text.cmake).
-function(rp_embed_text layer file name)
-  set(out ${CMAKE_BINARY_DIR}/gen/${name}.c)
-  add_custom_command(
-    OUTPUT ${out}
-    COMMAND ${CMAKE_COMMAND} -DIN=${CMAKE_SOURCE_DIR}/${file} -DOUT=${out} -DNAME=${name}
-            -P ${CMAKE_SOURCE_DIR}/cmake/embed_text.cmake
-    DEPENDS ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/cmake/embed_text.cmake VERBATIM)
-  target_sources(rp_${layer} PRIVATE ${out})
+# The files of web/, so that pages need no files beside the program.
+function(rp_embed_web layer)
+  file(GLOB_RECURSE files RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/*.html
+       ${CMAKE_SOURCE_DIR}/web/*.css ${CMAKE_SOURCE_DIR}/web/*.js)
+  set(words "")
+  foreach(file ${files})
+    string(REGEX REPLACE "^web/(.*)/[^/]*\\.([a-z]+)$" "rp_web_\\1_\\2" name ${file})
+    list(APPEND words ${name} ${file})
+  endforeach()
+  rp_embed(${layer} web.c ${words})
 endfunction()
 
 # libreprise.a: all objects joined into one, whose global names are those of exports.map. The inner names of the layers cannot

@@ -60,8 +60,7 @@ enum rp_code rp_web_write_answer(const struct rp_web_answer *answer, const char 
     if (code == RP_OK)
         code = rp_out_open(path, &to, err);
     if (code == RP_OK) {
-        rp_web_put_page(to, &page);
-        code = rp_out_close(to, err);
+        code = rp_out_end(to, rp_web_put_page(to, &page, err), err);
     }
     if (picture)
         rp_out_abandon(picture);

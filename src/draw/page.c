@@ -593,7 +593,7 @@ static enum rp_code put_page(struct page *g, struct rp_arena *arena)
 
     RP_TRY(rp_strtab_init(&g->texts, g->err));
     RP_TRY(rp_picture_make(g->p, arena, &g->picture, g->err));
-    rp_web_put_page(g->to, &page);
+    RP_TRY(rp_web_put_page(g->to, &page, g->err));
     return f.code;
 }
 

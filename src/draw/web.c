@@ -6,6 +6,7 @@
 #include "draw/web.h"
 
 #include "base/decides.h"
+#include "base/scope.h"
 #include "io/escaped.h"
 #include "result/print_units.h"
 #include "result/walk.h"
@@ -14,12 +15,14 @@
 #include <stdio.h>
 #include <zlib.h>
 
-extern const char rp_web_common_js[], rp_web_tables_js[], rp_web_layers_js[];
+extern const struct rp_embedded rp_web_common_js[], rp_web_tables_js[], rp_web_layers_js[];
 
-static void put_part(struct rp_out *to, const struct rp_web_page *page, const char *name, size_t n)
+static enum rp_code put_part(struct rp_out *to, const struct rp_web_page *page, const char *name,
+                             size_t n, struct rp_err *err)
 {
     const struct {
-        const char *name, *text;
+        const char *name;
+        const struct rp_embedded *text;
         void (*put)(struct rp_out *to, void *user);
     } parts[] = {{"css", page->css, NULL},
                  {"common", rp_web_common_js, NULL},
@@ -32,22 +35,27 @@ static void put_part(struct rp_out *to, const struct rp_web_page *page, const ch
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strlen(parts[i].name) == n && !memcmp(name, parts[i].name, n)) {
             if (parts[i].text)
-                rp_out_text(to, parts[i].text);
-            else if (parts[i].put)
+                return rp_embedded_put(parts[i].text, to, err);
+            if (parts[i].put)
                 parts[i].put(to, page->user);
         }
+    return RP_OK;
 }
 
-void rp_web_put_page(struct rp_out *to, const struct rp_web_page *page)
+enum rp_code rp_web_put_page(struct rp_out *to, const struct rp_web_page *page, struct rp_err *err)
 {
-    const char *frame = page->frame, *mark, *end;
+    RP_FREED char *text = rp_embedded_text(page->frame, err);
+    const char *frame = text, *mark, *end;
 
+    if (!text)
+        return RP_NOMEM;
     while ((mark = strstr(frame, "<!--")) && (end = strstr(mark, "-->"))) {
         rp_out_write(to, frame, (size_t)(mark - frame));
-        put_part(to, page, mark + 4, (size_t)(end - mark - 4));
+        RP_TRY(put_part(to, page, mark + 4, (size_t)(end - mark - 4), err));
         frame = end + 3;
     }
     rp_out_text(to, frame);
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ records */

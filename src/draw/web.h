@@ -4,25 +4,26 @@
  * The files of web/, which the build embeds in the program. Pages are written from them: one file
  * with style, script and data inside, which needs nothing from elsewhere.
  */
+#include "io/embedded.h"
 #include "io/output.h"
 
 #include <reprise/result.h>
 
-extern const char rp_web_report_html[], rp_web_report_css[], rp_web_report_js[];
-extern const char rp_web_flame_html[], rp_web_flame_css[], rp_web_flame_js[];
-extern const char rp_web_graph_html[], rp_web_graph_css[], rp_web_graph_js[];
-extern const char rp_web_view_html[], rp_web_view_css[], rp_web_view_js[];
-extern const char rp_web_answer_html[], rp_web_answer_js[];
+extern const struct rp_embedded rp_web_report_html[], rp_web_report_css[], rp_web_report_js[];
+extern const struct rp_embedded rp_web_flame_html[], rp_web_flame_css[], rp_web_flame_js[];
+extern const struct rp_embedded rp_web_graph_html[], rp_web_graph_css[], rp_web_graph_js[];
+extern const struct rp_embedded rp_web_view_html[], rp_web_view_css[], rp_web_view_js[];
+extern const struct rp_embedded rp_web_answer_html[], rp_web_answer_js[];
 
 /* A page: its frame is text in which "<!--name-->" stands for a part. Parts are "css", "js",
    "data", "title" and the scripts that pages share ("common", "tables", "layers"). */
 struct rp_web_page {
-    const char *frame, *css, *js;
+    const struct rp_embedded *frame, *css, *js;
     void (*put_data)(struct rp_out *to, void *user);
     void (*put_title)(struct rp_out *to, void *user); /* NULL if the frame has no title */
     void *user;
 };
-void rp_web_put_page(struct rp_out *to, const struct rp_web_page *page);
+enum rp_code rp_web_put_page(struct rp_out *to, const struct rp_web_page *page, struct rp_err *err);
 
 /*
  * A record by its description, for the script of a page. A record or a list of records carries its

@@ -407,7 +407,7 @@ static enum rp_code lower_operator(struct rp_lower *l, struct rp_lower_node *nod
 {
     struct rp_bytes function = {0};
     struct rp_lower_value *in;
-    size_t nin;
+    size_t nin = 0;
 
     node->op = plain_op_name(node->op);
     const struct rp_lower_row *row = find_row(node->op);

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/threads.h"
+#include "io/embedded.h"
 #include "io/escaped.h"
 #include "io/json_strict.h"
 
@@ -23,11 +24,11 @@
 #define WAITING_MAX 64 /* the most calls that wait; then nothing is read until one is answered */
 #define SKILL_URI   "reprise://skill"
 
-extern const char rp_mcp_skill_text[]; /* docs/agents.md */
+extern const struct rp_embedded rp_mcp_skill_text[]; /* docs/agents.md, which is plain */
 
 const char *rp_mcp_skill(void)
 {
-    return rp_mcp_skill_text;
+    return rp_mcp_skill_text->bytes;
 }
 
 enum rp_code rp_mcp_open(struct rp_mcp_text *text, const char *bytes, size_t n, struct rp_err *err)
@@ -179,8 +180,7 @@ static void answer_initialize(struct message *m, struct rp_out *to)
 
 static void answer_resource(struct rp_mcp *mcp, struct message *m, struct rp_out *to)
 {
-    const char *uri = parameter(m, "uri", false), *type = "text/markdown",
-               *text = rp_mcp_skill_text;
+    const char *uri = parameter(m, "uri", false), *type = "text/markdown", *text = rp_mcp_skill();
     struct rp_err err = RP_ERR_INIT;
     enum rp_code code = RP_OK;
 

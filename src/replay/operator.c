@@ -13,6 +13,7 @@
 #include "facts/arg_keys.h"
 #include "facts/work/attribution.h"
 #include "formats/formats.h"
+#include "io/embedded.h"
 #include "io/escaped.h"
 #include "io/output.h"
 
@@ -22,7 +23,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-extern const char rp_replay_operator_text[]; /* operator.py, embedded by the build */
+extern const struct rp_embedded rp_replay_operator_text[]; /* operator.py */
 
 #define MOST 100 /* scripts that one call writes: more are for a narrower pattern */
 
@@ -219,8 +220,7 @@ static enum rp_code write_script(const struct operators *o, uint32_t id, const c
                   o->device ? "cuda" : "cpu", (long long)ns, g->ncalls);
     put_kernels(out, o, g->last);
     rp_out_text(out, "\n");
-    rp_out_text(out, rp_replay_operator_text);
-    return rp_out_close(out, err);
+    return rp_out_end(out, rp_embedded_put(rp_replay_operator_text, out, err), err);
 }
 
 struct chosen {

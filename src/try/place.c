@@ -4,7 +4,9 @@
  * for the hook, logs, caches and redirected changes of the program.
  */
 #include "try/place.h"
+#include "base/scope.h"
 #include "base/text.h"
+#include "io/embedded.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-extern const char rp_try_hook_text[]; /* hook.py, embedded by the build */
+extern const struct rp_embedded rp_try_hook_text[]; /* hook.py */
 
 /* ------------------------------------------------------------------ folders */
 
@@ -122,6 +124,7 @@ void rp_try_place_folders(struct rp_try_folders *out, char *const *words, size_t
 
 static bool write_hook(const char *scratch)
 {
+    RP_FREED char *text = rp_embedded_text(rp_try_hook_text, NULL);
     char path[PATH_MAX + 64];
 
     snprintf(path, sizeof path, "%s/hook", scratch);
@@ -129,7 +132,7 @@ static bool write_hook(const char *scratch)
         return false;
     snprintf(path, sizeof path, "%s/hook/sitecustomize.py", scratch);
     FILE *f = fopen(path, "we");
-    bool good = f && fputs(rp_try_hook_text, f) >= 0;
+    bool good = f && text && fputs(text, f) >= 0;
     return (!f || !fclose(f)) && good;
 }
 

@@ -171,7 +171,7 @@ enum rp_code rp_view_put_page(const struct rp_view *view, const struct rp_view_p
     struct rp_web_page parts = {rp_web_view_html, rp_web_view_css, rp_web_view_js,
                                 fill_data,        put_title,       &page};
 
-    rp_web_put_page(to, &parts);
+    RP_TRY(rp_web_put_page(to, &parts, err));
     return page.code;
 }
 

@@ -45,9 +45,10 @@ static void ledger_map(int fd)
    another process was first, its file is used. False if there is none. */
 static bool ledger_create(const char *path)
 {
-    static const struct rp_ctf_ledger empty = {.magic = RP_CTF_LEDGER_MAGIC};
+    static struct rp_ctf_ledger empty; /* a constant would be 16 KB of each library's file */
     char hidden[LEDGER_PATH], name[64];
 
+    empty.magic = RP_CTF_LEDGER_MAGIC;
     rp_core_hidden_name(name, sizeof name, "ledger");
     snprintf(hidden, sizeof hidden, "%s/%s", rp_core.root, name);
     int fd = rp_core_fits(sizeof empty) ? rp_core_create(hidden, O_RDWR) : -1;

@@ -9,6 +9,8 @@
 #include "base/order.h"
 
 #include "base/decides.h"
+#include "base/scope.h"
+#include "io/embedded.h"
 #include "io/escaped.h"
 #include "io/lines.h"
 
@@ -468,9 +470,12 @@ enum rp_code rp_learned_read(struct rp_learned *out, const char *path, struct rp
     return finish_reading(&r, path, err);
 }
 
-extern const char rp_cost_h200_model[]; /* made by cmake/embed.cmake from models/h200.model */
+extern const struct rp_embedded rp_cost_h200_model[]; /* h200.model */
 
 enum rp_code rp_learned_builtin(struct rp_learned *out, struct rp_err *err)
 {
-    return rp_learned_parse(out, "built-in", rp_cost_h200_model, err);
+    RP_FREED char *text = rp_embedded_text(rp_cost_h200_model, err);
+
+    *out = (struct rp_learned){0};
+    return text ? rp_learned_parse(out, "built-in", text, err) : RP_NOMEM;
 }

@@ -252,6 +252,5 @@ enum rp_code rp_report_write_page(const struct rp_result *result, const char *pa
     struct rp_out *to;
 
     RP_TRY(rp_out_open(path, &to, err));
-    rp_web_put_page(to, &page);
-    return rp_out_close(to, err);
+    return rp_out_end(to, rp_web_put_page(to, &page, err), err);
 }

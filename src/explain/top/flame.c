@@ -207,8 +207,7 @@ enum rp_code rp_flame_write(const struct rp_flame *flame, const char *path, stru
     if (code == RP_OK)
         code = rp_out_open(path, &to, err);
     if (code == RP_OK) {
-        rp_web_put_page(to, &page);
-        code = rp_out_close(to, err);
+        code = rp_out_end(to, rp_web_put_page(to, &page, err), err);
     }
     boxes_release(&p.nodes);
     boxes_release(&p.runs);

@@ -117,16 +117,15 @@ static void put_count(struct rp_out *to, void *user)
 static void frames_are_filled(void **state)
 {
     int n = 0;
-    struct rp_web_page page = {.frame = "<!--title-->a<!--css-->b<!--js--> <!--data--><!--other-->"
-                                        "<!--data--> <!-- not closed",
-                               .css = "x{}",
-                               .js = "y()",
-                               .put_data = put_count,
-                               .user = &n};
+    static const char frame[] =
+        "<!--title-->a<!--css-->b<!--js--> <!--data--><!--other--><!--data--> <!-- not closed";
+    const struct rp_embedded texts[] = {{frame, 0, sizeof frame - 1}, {"x{}", 0, 3}, {"y()", 0, 3}};
+    struct rp_web_page page = {
+        .frame = &texts[0], .css = &texts[1], .js = &texts[2], .put_data = put_count, .user = &n};
 
     UNUSED_STATE(state);
     begin();
-    rp_web_put_page(out, &page);
+    assert_int_equal(rp_web_put_page(out, &page, NULL), RP_OK);
     expect("ax{}by() [1][2] <!-- not closed");
     assert_int_equal(n, 2);
 }
