@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scatters of single elements that add to or replace what is there: one loop over the indices, in
- * their order, in place if nobody else holds the array. Other windows, functions and types are left
- * to the reference, whose cost is that of a window.
+ * Scatters of single elements, or of whole rows, that add to or replace what is there: one loop
+ * over the indices, in their order, in place if nobody else holds the array. Other windows,
+ * functions and types are left to the reference, whose cost is that of a window.
  */
 #include "exec/eval/tape.h"
 #include "exec/fast/kernels.h"
@@ -12,10 +12,11 @@
 struct places {
     const int32_t *index; /* n times `rank` numbers of indices */
     size_t n, rank;
+    size_t width; /* elements of a row */
     int64_t dims[RP_TENSOR_RANK], stride[RP_TENSOR_RANK];
 };
 
-/* The place of element i, or -1 if it has none. */
+/* The place of row i, or -1 if it has none. */
 static inline int64_t place_of(const struct places *p, size_t i)
 {
     const int32_t *index = p->index + i * p->rank;
@@ -35,11 +36,15 @@ static inline int64_t place_of(const struct places *p, size_t i)
         const type *from = updates;                                          \
         type *to = out;                                                      \
                                                                              \
-        for (size_t i = 0; i < p->n; i++) {                                  \
+        for (size_t i = 0; i < p->n; i++, from += p->width) {                \
             int64_t at = place_of(p, i);                                     \
                                                                              \
-            if (at >= 0)                                                     \
-                to[at] op from[i];                                           \
+            if (at < 0)                                                      \
+                continue;                                                    \
+            const type *restrict row = from;                                 \
+            type *restrict place = to + at;                                  \
+            for (size_t k = 0; k < p->width; k++)                            \
+                place[k] op row[k];                                          \
         }                                                                    \
     }
 SCATTER(add_f32, float, +=)
@@ -70,19 +75,50 @@ static scatter_fn *scatter_of(const struct rp_tape *tape, unsigned elem, size_t 
     return elem == RP_ELEM_F32 ? add_f32 : elem == RP_ELEM_F64 ? add_f64 : NULL;
 }
 
-/* Whether windows are single elements and the numbers of an index follow each other. */
+/* The elements of a window that is a row: the first dimensions of the array are indices, the others
+   are whole, and the last of the updates. 0: it is none. */
+static size_t row_of(const struct rp_gather *a, const struct rp_tensor *to,
+                     const struct rp_tensor *updates)
+{
+    size_t i, n = 1, left = updates->rank - a->offset.n;
+
+    for (i = 0; i < a->collapsed.n; i++)
+        if (a->collapsed.at[i] != (int64_t)i)
+            return 0;
+    for (i = 0; i < a->map.n; i++)
+        if (a->map.at[i] >= (int64_t)a->collapsed.n)
+            return 0;
+    for (i = 0; i < a->offset.n; i++) {
+        if (a->offset.at[i] != (int64_t)(left + i) ||
+            updates->dims[left + i] != to->dims[a->collapsed.n + i])
+            return 0;
+        n *= (size_t)updates->dims[left + i];
+    }
+    return n;
+}
+
+/* The elements of a window; 0: it is neither a row nor a single element. */
+static size_t width_of(const struct rp_gather *a, const struct rp_tensor *to,
+                       const struct rp_tensor *updates)
+{
+    for (size_t i = 0; i < a->offset.n; i++)
+        if (updates->dims[a->offset.at[i]] != 1)
+            return row_of(a, to, updates);
+    return 1;
+}
+
+/* Whether windows are rows or single elements, and the numbers of an index follow each other. */
 static bool places_find(const struct rp_gather *a, struct rp_tensor *const *in, struct places *p)
 {
     const struct rp_tensor *indices = in[1], *updates = in[2];
     int64_t stride[RP_TENSOR_RANK];
 
-    for (size_t i = 0; i < a->offset.n; i++)
-        if (updates->dims[a->offset.at[i]] != 1)
-            return false;
-    if (indices->elem != RP_ELEM_S32 || a->index_batch.n || a->vector_dim + 1 < indices->rank)
+    p->width = width_of(a, in[0], updates);
+    if (!p->width || indices->elem != RP_ELEM_S32 || a->index_batch.n ||
+        a->vector_dim + 1 < indices->rank)
         return false;
     p->index = (const int32_t *)(const void *)indices->data;
-    p->n = updates->n;
+    p->n = updates->n / p->width;
     p->rank = a->map.n;
     rp_strides(in[0]->dims, in[0]->rank, stride);
     for (size_t k = 0; k < a->map.n; k++) {

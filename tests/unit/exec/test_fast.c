@@ -572,6 +572,38 @@ static void scatters_agree(void **state)
     }
 }
 
+/* Rows, added and put: of one dimension and of two, by two numbers; rows that are cut, or are not
+   the last dimension of the updates, are no rows. */
+static void scattered_rows_agree(void **state)
+{
+    static const struct {
+        const char *array, *updates, *windows, *inserted, *map;
+        int numbers;
+    } forms[] = {
+        {"50,7", "900,7", "1", "0", "0", 1},        {"50,7,3", "900,7,3", "1,2", "0", "0", 1},
+        {"50,60,5", "900,5", "1", "0,1", "1,0", 2}, {"50,7", "900,3", "1", "0", "0", 1},
+        {"50,7", "7,900", "0", "0", "0", 1},        {"7,50", "900,7", "1", "1", "1", 1}};
+    char text[1024];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < 2 * sizeof forms / sizeof *forms; i++) {
+        const char *array = forms[i / 2].array, *updates = forms[i / 2].updates;
+        int numbers = forms[i / 2].numbers;
+
+        snprintf(text, sizeof text,
+                 "HloModule m\nf {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = "
+                 "f32[] %s\n}\nENTRY e {\n  x = f32[%s] parameter(0)\n  n = s32[900,%d] "
+                 "parameter(1)\n  k = s32[] constant(61)\n  q = s32[900,%d] broadcast(k), "
+                 "dimensions={}\n  i = s32[900,%d] remainder(n, q)\n  u = f32[%s] parameter(2)\n  "
+                 "ROOT y = f32[%s] scatter(x, i, u), update_window_dims={%s}, "
+                 "inserted_window_dims={%s}, scatter_dims_to_operand_dims={%s}, "
+                 "index_vector_dim=1, to_apply=f\n}\n",
+                 i % 2 ? "add(a, b)" : "copy(b)", array, numbers, numbers, numbers, updates, array,
+                 forms[i / 2].windows, forms[i / 2].inserted, forms[i / 2].map);
+        same(text, false);
+    }
+}
+
 /* Loops of scalars: results that are other parameters, types of several widths, no iteration. */
 static void scalar_loops_agree(void **state)
 {
@@ -899,15 +931,25 @@ static void places_agree(void **state)
 int test_fast(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sorts_agree),          cmocka_unit_test(sorts_are_stable),
-        cmocka_unit_test(sorts_order_nan),      cmocka_unit_test(scans_agree),
-        cmocka_unit_test(gathers_agree),        cmocka_unit_test(loops_agree),
-        cmocka_unit_test(few_rows_agree),       cmocka_unit_test(products_agree),
-        cmocka_unit_test(functions_agree),      cmocka_unit_test(scatters_agree),
-        cmocka_unit_test(scalar_loops_agree),   cmocka_unit_test(short_loops_agree),
-        cmocka_unit_test(transforms_agree),     cmocka_unit_test(convolutions_agree),
-        cmocka_unit_test(programs_agree),       cmocka_unit_test(repeated_operations_agree),
-        cmocka_unit_test(rows_in_blocks_agree), cmocka_unit_test(places_agree),
+        cmocka_unit_test(sorts_agree),
+        cmocka_unit_test(sorts_are_stable),
+        cmocka_unit_test(sorts_order_nan),
+        cmocka_unit_test(scans_agree),
+        cmocka_unit_test(gathers_agree),
+        cmocka_unit_test(loops_agree),
+        cmocka_unit_test(few_rows_agree),
+        cmocka_unit_test(products_agree),
+        cmocka_unit_test(functions_agree),
+        cmocka_unit_test(scatters_agree),
+        cmocka_unit_test(scattered_rows_agree),
+        cmocka_unit_test(scalar_loops_agree),
+        cmocka_unit_test(short_loops_agree),
+        cmocka_unit_test(transforms_agree),
+        cmocka_unit_test(convolutions_agree),
+        cmocka_unit_test(programs_agree),
+        cmocka_unit_test(repeated_operations_agree),
+        cmocka_unit_test(rows_in_blocks_agree),
+        cmocka_unit_test(places_agree),
     };
 
     return cmocka_run_group_tests_name("fast", tests, NULL, NULL);
