@@ -35,7 +35,9 @@ static enum rp_code twin_init(struct rp_worlds *twin, struct rp_worlds *x, struc
     RP_TRY(rp_vec_reserve(&run->gone, n + 1, err));
     memset(run->gone.at, 0, n);
     run->gone.n = n;
-    return rp_overlay_copy(&run->overlay, &x->run.overlay, err);
+    RP_TRY(rp_overlay_copy(&run->overlay, &x->run.overlay, err));
+    twin->based = x->based;
+    return x->based ? rp_resim_copy(&twin->base, &x->base, &run->overlay, err) : RP_OK;
 }
 
 void rp_worlds_free_twins(struct rp_worlds *x)

@@ -102,7 +102,7 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
     size_t mark = rp_overlay_mark(&x->run.overlay);
     RP_TRY(rp_sim_cost_drop(&x->run, 1, err));
     x->costs = rp_overlay_mark(&x->run.overlay) > mark;
-    RP_TRY(run_all(x, &x->step_ns, err));
+    RP_TRY(rp_worlds_step(x, "", &x->step_ns, err));
     double error = x->recorded_ns > 0
                        ? fabs((double)(x->simulated_ns - x->recorded_ns)) / (double)x->recorded_ns
                        : 0;
@@ -123,32 +123,47 @@ void rp_worlds_release(struct rp_worlds *x)
     rp_outcomes_release(&x->outcomes);
 }
 
-static enum rp_code run_again(struct rp_worlds *x, int64_t *step_ns, struct rp_err *err)
+/* Whether changes are simulated again from the base, which is made at the first. */
+static bool runs_again(const struct rp_worlds *x)
 {
+    return !x->whole && x->run.tasks.tasks.n <= RP_WORLDS_TASKS_MOST;
+}
+
+static enum rp_code run_changed(struct rp_worlds *x, int64_t *step_ns, struct rp_err *err)
+{
+    if (!runs_again(x))
+        return run_all(x, step_ns, err);
     RP_TRY(rp_resim_update(&x->base, err));
     x->evaluated++;
     return rp_sim_step_ns(&x->run, &x->base.result, step_ns, err);
 }
 
-enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step_ns,
-                            struct rp_err *err)
+static enum rp_code begin_change(struct rp_worlds *x, const char *text, struct rp_err *err)
 {
-    bool again = !x->whole && x->run.tasks.tasks.n <= RP_WORLDS_TASKS_MOST;
-    size_t mark = rp_overlay_mark(&x->run.overlay);
-    enum rp_code code = RP_OK;
-
-    if (again && !x->based) {
+    if (runs_again(x) && !x->based) {
         x->based = true;
         RP_TRY(rp_resim_init(&x->base, &x->run.overlay, err));
     }
     reset_run(x);
-    if (*text)
-        code = rp_whatif_apply(&x->run, text, err);
-    if (code == RP_OK)
-        code = again ? run_again(x, step_ns, err) : run_all(x, step_ns, err);
+    return *text ? rp_whatif_apply(&x->run, text, err) : RP_OK;
+}
+
+static void end_change(struct rp_worlds *x, size_t mark, enum rp_code code)
+{
     rp_overlay_undo(&x->run.overlay, mark);
-    if (again && code == RP_OK)
+    if (runs_again(x) && code == RP_OK)
         rp_resim_undo(&x->base);
+}
+
+enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step_ns,
+                            struct rp_err *err)
+{
+    size_t mark = rp_overlay_mark(&x->run.overlay);
+    enum rp_code code = begin_change(x, text, err);
+
+    if (code == RP_OK)
+        code = run_changed(x, step_ns, err);
+    end_change(x, mark, code);
     return code;
 }
 
@@ -209,33 +224,43 @@ enum rp_code rp_worlds_at_cost(struct rp_worlds *x, const char *text, bool more,
     return code;
 }
 
-/* Handles what-ifs that do not know the transport: it is assumed slower or faster. */
-static enum rp_code step_on_transport(struct rp_worlds *x, const char *text, bool faster,
-                                      int64_t *step_ns, struct rp_err *err)
+/* Whether the run of a world cannot make a gain certain any more. */
+static bool is_lost(const int64_t *before, const int64_t step_ns[RP_WORLDS], int world)
 {
-    double by = 1 + x->transport_doubt;
-    char scaled[1024];
-
-    if ((size_t)snprintf(scaled, sizeof scaled, "%s%sscale:comm=%.6f", text, *text ? "+" : "",
-                         faster ? 1 / by : by) >= sizeof scaled)
-        return RP_OK;
-    return rp_worlds_step(x, scaled, step_ns, err);
+    return before && step_ns[world] >= before[world];
 }
 
-/* Runs the step in one of the worlds after the first, which lean to a side. */
-static enum rp_code step_in(struct rp_worlds *x, int world, const char *text, bool leans,
-                            bool transport, bool latency, int64_t *step_ns, struct rp_err *err)
+/* Handles what-ifs that do not know the transport: it is assumed slower, then faster, both with the
+   change applied once. */
+static enum rp_code steps_on_transport(struct rp_worlds *x, const char *text, const int64_t *before,
+                                       int64_t step_ns[RP_WORLDS], struct rp_err *err)
 {
-    bool by_rate = world == RP_LEAN_SLOWER || world == RP_LEAN_FASTER;
-    enum rp_code code = RP_OK;
+    double by = 1 + x->transport_doubt;
+    size_t mark = rp_overlay_mark(&x->run.overlay);
+    enum rp_code code = begin_change(x, text, err);
+    size_t changed = rp_overlay_mark(&x->run.overlay);
 
-    if (by_rate && !transport && x->transport_doubt > 0)
-        return step_on_transport(x, text, world == RP_LEAN_FASTER, step_ns, err);
-    if (leans && (by_rate || latency)) { /* only work that communicates has an unknown latency */
-        x->run.lean = (enum rp_sim_lean)world;
-        code = rp_worlds_step(x, text, step_ns, err);
-        x->run.lean = RP_LEAN_NONE;
+    for (int i = RP_LEAN_SLOWER;
+         code == RP_OK && i <= RP_LEAN_FASTER && !is_lost(before, step_ns, i - 1); i++) {
+        char scale[64];
+
+        snprintf(scale, sizeof scale, "scale:comm=%.6f", i == RP_LEAN_FASTER ? 1 / by : by);
+        code = rp_whatif_apply(&x->run, scale, err);
+        if (code == RP_OK)
+            code = run_changed(x, &step_ns[i], err);
+        rp_overlay_undo(&x->run.overlay, changed);
     }
+    end_change(x, mark, code);
+    return code;
+}
+
+/* Runs the step with an assumption about what is unknown. */
+static enum rp_code step_in(struct rp_worlds *x, int world, const char *text, int64_t *step_ns,
+                            struct rp_err *err)
+{
+    x->run.lean = (enum rp_sim_lean)world;
+    enum rp_code code = rp_worlds_step(x, text, step_ns, err);
+    x->run.lean = RP_LEAN_NONE;
     return code;
 }
 
@@ -253,15 +278,15 @@ enum rp_code rp_worlds_leans(struct rp_worlds *x, const char *text,
                              const struct rp_worlds_first *first, const int64_t *before,
                              int64_t step_ns[RP_WORLDS], struct rp_err *err)
 {
-    enum rp_code code = RP_OK;
+    bool scaled = !first->transport && x->transport_doubt > 0;
+    int nleans = first->leans && !scaled ? RP_LEANS : first->leans ? RP_LEAN_SLOWER : 0;
 
     for (int i = 0; i < RP_WORLDS; i++)
         step_ns[i] = first->step_ns;
-    for (int i = 1; code == RP_OK && i < RP_LEANS && !(before && step_ns[i - 1] >= before[i - 1]);
-         i++)
-        code =
-            step_in(x, i, text, first->leans, first->transport, first->latency, &step_ns[i], err);
-    return code;
+    for (int i = 1; i < nleans && !is_lost(before, step_ns, i - 1); i++)
+        if (i >= RP_LEAN_SLOWER || first->latency) /* only work that communicates has a latency */
+            RP_TRY(step_in(x, i, text, &step_ns[i], err));
+    return scaled ? steps_on_transport(x, text, before, step_ns, err) : RP_OK;
 }
 
 bool rp_worlds_is_sure(const int64_t *before, const int64_t step_ns[RP_WORLDS], int nworlds)

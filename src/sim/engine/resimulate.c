@@ -18,6 +18,23 @@ enum rp_code rp_resim_init(struct rp_resim *x, const struct rp_overlay *o, struc
     return RP_OK;
 }
 
+enum rp_code rp_resim_copy(struct rp_resim *x, const struct rp_resim *from,
+                           const struct rp_overlay *o, struct rp_err *err)
+{
+    size_t n = from->result.end_ns.n;
+
+    memset(x, 0, sizeof *x);
+    x->o = o;
+    x->mark = from->mark;
+    x->result.last_ns = x->last_ns = from->last_ns;
+    RP_TRY(rp_vec_reserve(&x->result.start_ns, n + 1, err));
+    RP_TRY(rp_vec_reserve(&x->result.end_ns, n + 1, err));
+    x->result.start_ns.n = x->result.end_ns.n = n;
+    memcpy(x->result.start_ns.at, from->result.start_ns.at, n * sizeof *x->result.start_ns.at);
+    memcpy(x->result.end_ns.at, from->result.end_ns.at, n * sizeof *x->result.end_ns.at);
+    return RP_OK;
+}
+
 void rp_resim_release(struct rp_resim *x)
 {
     rp_resim_undo(x);

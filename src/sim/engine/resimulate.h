@@ -39,6 +39,9 @@ struct rp_resim {
 
 /* Runs the overlay as it is; it must outlive x, which must be released also after a failure. */
 enum rp_code rp_resim_init(struct rp_resim *x, const struct rp_overlay *o, struct rp_err *err);
+/* The same for a copy of the overlay, without a run: `from` must be as its base is. */
+enum rp_code rp_resim_copy(struct rp_resim *x, const struct rp_resim *from,
+                           const struct rp_overlay *o, struct rp_err *err);
 void rp_resim_release(struct rp_resim *x);
 
 /* Updates the result for the changes of the overlay since rp_resim_init. */

@@ -10,6 +10,7 @@
 #include "sim/model/pack.h"
 #include "sim/model/packed_run.h"
 #include "sim/model/profiler_cost.h"
+#include "sim/model/simulated_steps.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -258,6 +259,7 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
         RP_TRY(join_and_make_tasks(run, err));
     RP_TRY(rp_vec_zeros(&run->gone, run->nnodes, err));
     run->gone.n = run->nnodes;
+    RP_TRY(rp_sim_timers_find(run, err));
     run->kernel_traits = RP_ARENA_NEW(&run->arena, uint8_t, run->graph->names.n + 1);
     RP_TRY(rp_arena_check(&run->arena, "simulating", err));
     RP_TRY(rp_overlay_take(&run->overlay, &run->tasks, err));
@@ -269,6 +271,7 @@ void rp_sim_run_release(struct rp_sim_run *run)
     rp_overlay_release(&run->overlay);
     rp_task_graph_release(&run->tasks);
     rp_vec_release(&run->notes);
+    rp_vec_release(&run->timers);
     rp_vec_release(&run->gone);
     rp_sg_release(&run->joined);
     for (size_t i = 0; i < run->nunpacked; i++)

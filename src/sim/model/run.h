@@ -37,6 +37,14 @@ struct rp_sim_block {
    become shorter, although it may seem so in the few steps of a recording. */
 enum rp_sim_way { RP_WAY_ANY, RP_WAY_LONGER, RP_WAY_SHORTER };
 
+/* A node whose times tell when a step begins or ends (simulated_steps.h). */
+struct rp_sim_timer {
+    uint32_t node, rank; /* rank: 0 if the run has only one */
+    uint16_t step;
+    uint8_t flags; /* of its note */
+    bool on_device;
+};
+
 /* What the model of buckets lacks, for the changes of a stamp of the overlay. */
 struct rp_sim_lack {
     uint64_t stamp;
@@ -55,6 +63,7 @@ struct rp_sim_run {
     const struct rp_stepgraph *graph; /* the joined one, or that of the only rank */
     struct rp_sg_join join;
     RP_VEC(struct rp_sim_note) notes; /* by task of the graph */
+    RP_VEC(struct rp_sim_timer) timers;
     size_t nnodes;
     const struct rp_sim_block *
         *block; /* NULL if nothing is packed; else the last one that was used */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the tasks finds for each step of each rank when its mark begins and when its device
- * work ends; facts/times/step_times.h defines the times that follow.
+ * One pass over the timers finds for each step of each rank when its mark begins and when its
+ * device work ends; facts/times/step_times.h defines the times that follow.
  */
 #include "sim/model/simulated_steps.h"
 
@@ -22,7 +22,24 @@ struct steps_pass {
     struct rp_sim_steps *out;
 };
 
-/* ------------------------------------------------------------------ one pass over the tasks */
+/* ------------------------------------------------------------------ one pass over the timers */
+
+enum rp_code rp_sim_timers_find(struct rp_sim_run *run, struct rp_err *err)
+{
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
+        const struct rp_sim_note *note = rp_sim_note_of(run, i);
+        struct rp_sim_timer t = {.node = i,
+                                 .rank = run->nranks > 1 ? rp_sim_node(run, i)->rank : 0,
+                                 .step = note->step,
+                                 .flags = note->flags,
+                                 .on_device = rp_sim_on_device(run, i)};
+
+        if (t.rank < run->nranks && t.step < run->parts[t.rank]->nsteps &&
+            (t.on_device || t.flags & (RP_SIM_TIMES | RP_SIM_BEGINS | RP_SIM_ENDS)))
+            RP_TRY(rp_vec_push(&run->timers, t, err));
+    }
+    return RP_OK;
+}
 
 static enum rp_code alloc_steps(struct steps_pass *p, struct rp_err *err)
 {
@@ -57,28 +74,21 @@ static struct rp_digest_step *step_of(const struct steps_pass *p, uint32_t rank,
                                                                    : NULL;
 }
 
-static void include_node(const struct steps_pass *p, size_t i)
+static void include_timer(const struct steps_pass *p, const struct rp_sim_timer *t)
 {
-    const struct rp_sim_note *note = rp_sim_note_of(p->run, i);
-    bool on_device = rp_sim_on_device(p->run, i);
-    int64_t start = p->r->start_ns.at[i], end = p->r->end_ns.at[i];
+    int64_t start = p->r->start_ns.at[t->node], end = p->r->end_ns.at[t->node];
+    struct rp_digest_step *step = &p->digests[t->rank].steps[t->step];
 
-    if ((!on_device && !(note->flags & (RP_SIM_TIMES | RP_SIM_BEGINS | RP_SIM_ENDS))) ||
-        p->run->gone.at[i])
+    if (p->run->gone.at[t->node])
         return;
-    uint32_t rank = rp_sim_node(p->run, i)->rank;
-    struct rp_digest_step *step = step_of(p, rank, note->step);
-    if (!step)
-        return;
-    if (note->flags & RP_SIM_TIMES && start < step->begin_ns)
+    if (t->flags & RP_SIM_TIMES && start < step->begin_ns)
         step->begin_ns = start;
-    if (on_device && end > step->work_end_ns)
+    if (t->on_device && end > step->work_end_ns)
         step->work_end_ns = end;
-    rank = p->out->nranks > 1 ? rank : 0;
-    if (note->flags & RP_SIM_BEGINS && rank == 0 && start < p->first_ns[note->step])
-        p->first_ns[note->step] = start;
-    if (note->flags & RP_SIM_ENDS && end > p->mark_end_ns[rank])
-        p->mark_end_ns[rank] = end;
+    if (t->flags & RP_SIM_BEGINS && t->rank == 0 && start < p->first_ns[t->step])
+        p->first_ns[t->step] = start;
+    if (t->flags & RP_SIM_ENDS && end > p->mark_end_ns[t->rank])
+        p->mark_end_ns[t->rank] = end;
 }
 
 /* Of the tasks that a what-if added, all work is device work. */
@@ -180,12 +190,12 @@ static void measure_parallel(struct steps_pass *p)
     double sum = 0;
 
     memset(all->times, 0, all->n * sizeof *all->times);
-    for (size_t i = 0; i < rp_sim_nnodes(p->run); i++) {
-        uint16_t step = rp_sim_note_of(p->run, i)->step;
+    for (size_t i = 0; i < p->run->timers.n; i++) {
+        const struct rp_sim_timer *t = &p->run->timers.at[i];
 
-        if (step < all->n && rp_sim_note_of(p->run, i)->flags & RP_SIM_TIMES &&
-            !p->run->gone.at[i] && p->r->end_ns.at[i] > all->times[step].end_ns)
-            all->times[step].end_ns = p->r->end_ns.at[i];
+        if (t->flags & RP_SIM_TIMES && !p->run->gone.at[t->node] &&
+            p->r->end_ns.at[t->node] > all->times[t->step].end_ns)
+            all->times[t->step].end_ns = p->r->end_ns.at[t->node];
     }
     for (size_t i = 0; i < all->n; i++)
         sum += (double)all->times[i].end_ns;
@@ -227,9 +237,9 @@ static enum rp_code measure_all(struct steps_pass *p, struct rp_err *err)
         measure_parallel(p);
         return RP_OK;
     }
-    for (i = 0; i < rp_sim_nnodes(p->run); i++)
-        include_node(p, i);
-    for (; i < n; i++)
+    for (size_t k = 0; k < p->run->timers.n; k++)
+        include_timer(p, &p->run->timers.at[k]);
+    for (i = (uint32_t)rp_sim_nnodes(p->run); i < n; i++)
         include_added(p, i);
     for (size_t r = 0; r < p->out->nranks; r++)
         RP_TRY(measure_rank(p, r, err));

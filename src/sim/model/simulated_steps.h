@@ -25,7 +25,10 @@ struct rp_sim_steps {
                             (sim/model/part.h) */
 };
 
-/* O(tasks). Must be released also after a failure. */
+/* Lists the nodes by which steps are measured, once for all simulations of a run. */
+enum rp_code rp_sim_timers_find(struct rp_sim_run *run, struct rp_err *err);
+
+/* O(timers and new tasks). Must be released also after a failure. */
 enum rp_code rp_sim_steps_init(struct rp_sim_steps *out, const struct rp_sim_run *run,
                                const struct rp_sim_result *result, struct rp_err *err);
 void rp_sim_steps_release(struct rp_sim_steps *steps);

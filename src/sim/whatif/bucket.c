@@ -55,6 +55,7 @@ struct bucket_ctx {
     transfer; /* new transfers of the current step: one for each rank, bucket by bucket */
     RP_VEC(struct way_on) ways_on; /* of the step at hand */
     RP_VEC(uint32_t) out_edges;    /* edges out of what is removed */
+    RP_VEC(uint32_t) out_from;     /* where they begin */
     RP_VEC(int64_t) out_lags;      /* as recorded */
     uint8_t *kind;                 /* by node: REMOVED, COPY */
 };
@@ -299,8 +300,10 @@ static enum rp_code find_edges_out(struct bucket_ctx *m, struct rp_err *err)
 
     for (uint32_t v = 0; v < g->tasks.n; v++)
         for (uint32_t i = g->first.at[v]; is_removed(m, v) && i < g->first.at[v + 1]; i++)
-            if (!is_removed(m, g->edges.at[i].to))
+            if (!is_removed(m, g->edges.at[i].to)) {
                 RP_TRY(rp_vec_push(&m->out_edges, i, err));
+                RP_TRY(rp_vec_push(&m->out_from, v, err));
+            }
     RP_TRY(rp_vec_reserve(&m->out_lags, m->out_edges.n + 1, err));
     rp_overlay_base_lags(&m->run->overlay, m->out_edges.at, m->out_edges.n, m->out_lags.at);
     return RP_OK;
@@ -308,18 +311,12 @@ static enum rp_code find_edges_out(struct bucket_ctx *m, struct rp_err *err)
 
 static enum rp_code find_ways_on(struct bucket_ctx *m, uint16_t step, struct rp_err *err)
 {
-    const struct rp_task_graph *g = &m->run->tasks;
-    uint32_t from = 0;
-
     m->ways_on.n = 0;
     for (size_t i = 0; i < m->out_edges.n; i++) {
-        uint32_t edge = m->out_edges.at[i];
-        struct way_on way = {0, g->edges.at[edge].to, m->out_lags.at[i]};
+        struct way_on way = {m->out_from.at[i], m->run->tasks.edges.at[m->out_edges.at[i]].to,
+                             m->out_lags.at[i]};
 
-        while (g->first.at[from + 1] <= edge)
-            from++;
-        way.from = from;
-        if (leads_after(m, from, way.to, step) && !precedes_copies(m, way.to, m->high - 1))
+        if (leads_after(m, way.from, way.to, step) && !precedes_copies(m, way.to, m->high - 1))
             RP_TRY(rp_vec_push(&m->ways_on, way, err));
     }
     return RP_OK;
@@ -554,6 +551,7 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
     rp_vec_release(&m.transfer);
     rp_vec_release(&m.ways_on);
     rp_vec_release(&m.out_edges);
+    rp_vec_release(&m.out_from);
     rp_vec_release(&m.out_lags);
     free(m.kind);
     free(m.after);
