@@ -40,7 +40,7 @@ asan:      ## the tests with the address and undefined-behaviour sanitizers
 	$(call build,asan,-asan,all tests)
 	$(call ctest,-asan)
 # Of libraries that are not built with it nothing is known, so it is the build with libc and zlib only (cmake/msan/zlib.c).
-MSAN_UNITS = base io trace program formats lower exec dataset
+MSAN_UNITS = base io trace program lower dataset
 msan:      ## readers and engines, unit tests and corpora, with clang's memory sanitizer: what is read before it is written
 	$(call build,msan,-msan,corpus $(addprefix unit_,$(MSAN_UNITS)))
 	$(call ctest,-msan) -R '^(corpus_|unit_($(subst $(eval ) ,|,$(MSAN_UNITS)))$$)'

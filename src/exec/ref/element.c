@@ -169,6 +169,9 @@ static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node,
                    ? rp_err_context(err, RP_FORMAT, "made at %s:%d", line.file, line.line)
                    : RP_FORMAT;
     }
+    if (rp_shape_bytes(plan->program, literal->shape) !=
+        rp_shape_bytes(plan->program, plan->program->shape.at[node->op]))
+        return rp_node_error(node, RP_FORMAT, err, "its values are of another shape");
     RP_TRY(hold_constant(plan, node, err));
     struct rp_tensor *t = node->attrs;
     enum rp_code code = rp_literal_decode(plan->program, literal, t->data, rp_tensor_bytes(t), err);
