@@ -659,7 +659,10 @@ static enum rp_code session_run(struct rp_try_session *s, const struct rp_settin
     rp_try_measure(s);
     for (size_t i = 0; i < 2; i++)
         if (s->variants[i].state == RP_TRY_FAILED && !s->cancelled)
-            return rp_err_set(err, RP_UNSUPPORTED, "the unchanged program failed: %s",
+            return rp_err_set(err, RP_UNSUPPORTED, "%s%s",
+                              strstr(s->variants[i].why, "the time was over")
+                                  ? "before anything was measured, "
+                                  : "the unchanged program failed: ",
                               s->variants[i].why);
     if (!rp_settings_flag(settings, "no-together") && rp_try_session_goes_on(s, "together") &&
         rp_try_together(s))
