@@ -44,6 +44,7 @@ MSAN_UNITS = base io trace program lower dataset
 msan:      ## readers and engines, unit tests and corpora, with clang's memory sanitizer: what is read before it is written
 	$(call build,msan,-msan,corpus $(addprefix unit_,$(MSAN_UNITS)))
 	$(call ctest,-msan) -R '^(corpus_|unit_($(subst $(eval ) ,|,$(MSAN_UNITS)))$$)'
+msan: export MSAN_OPTIONS ?= allocator_may_return_null=1 # as malloc does
 tsan:      ## the unit tests with the thread sanitizer
 	$(call build,tsan,-tsan,all tests)
 	$(call ctest,-tsan) -R '^unit_'
