@@ -652,7 +652,7 @@ class Torch:
         if reasons:
             return f"the compiler made no graph of {names}: {' '.join(reasons[0][0].split())[:200]}"
         if not counters.get("frames"):
-            return f"the compiler saw no call of {names}: it is called in another way than model(...)"
+            return f"the compiler saw no code of {names}: it leaves out modules that are PyTorch's own, or model(...) is not how it is called"
         return f"the compiler made no graph of {names}, and gives no reason"
 
     def took_channels_last(self):
