@@ -67,7 +67,7 @@ static enum rp_code add_segment(const struct rp_stepgraph *g, struct rp_path *ou
 static enum rp_code walk_back(const struct rp_stepgraph *g, uint32_t node, struct rp_path *out,
                               struct rp_err *err)
 {
-    int64_t now = g->end_ns;
+    int64_t now = out->end_ns;
 
     for (;;) {
         const struct rp_sg_node *n = &g->nodes.at[node];
@@ -86,9 +86,9 @@ static enum rp_code walk_back(const struct rp_stepgraph *g, uint32_t node, struc
     }
 }
 
-/* Returns the node that ends last: of several, device work comes before work of a thread, and that
-   before anything else. */
-static uint32_t last_node(const struct rp_stepgraph *g)
+/* Returns the node that ends last, up to until_ns: of several, device work comes before work of a
+   thread, and that before anything else. */
+static uint32_t last_node(const struct rp_stepgraph *g, int64_t until_ns)
 {
     uint32_t i, best = 0;
     int64_t best_end = INT64_MIN;
@@ -98,7 +98,8 @@ static uint32_t last_node(const struct rp_stepgraph *g)
         const struct rp_sg_node *n = &g->nodes.at[i];
         int64_t end = rp_sg_end_ns(n);
 
-        if (end < best_end || n->kind == RP_SG_ARRIVE || n->kind == RP_SG_RENDEZVOUS)
+        if (end < best_end || end > until_ns || n->kind == RP_SG_ARRIVE ||
+            n->kind == RP_SG_RENDEZVOUS)
             continue;
         int rank = n->lane == RP_NONE            ? 0
                    : g->lanes.at[n->lane].device ? 3
@@ -113,14 +114,16 @@ static uint32_t last_node(const struct rp_stepgraph *g)
     return best;
 }
 
-enum rp_code rp_path_find(const struct rp_stepgraph *g, struct rp_path *out, struct rp_err *err)
+enum rp_code rp_path_find(const struct rp_stepgraph *g, int64_t until_ns, struct rp_path *out,
+                          struct rp_err *err)
 {
+    int64_t end = until_ns < g->end_ns ? until_ns : g->end_ns;
     size_t i, n;
 
-    *out = (struct rp_path){.begin_ns = g->begin_ns, .end_ns = g->end_ns};
-    if (g->begin_ns >= g->end_ns)
+    *out = (struct rp_path){.begin_ns = g->begin_ns, .end_ns = end};
+    if (g->begin_ns >= end)
         return RP_OK;
-    RP_TRY(walk_back(g, last_node(g), out, err));
+    RP_TRY(walk_back(g, last_node(g, end), out, err));
     for (i = 0, n = out->parts.n; i < n / 2; i++) {
         struct rp_path_segment s = out->parts.at[i];
 

@@ -48,9 +48,10 @@ struct rp_path {
     RP_VEC(struct rp_path_segment) parts; /* in time order and without gaps, from begin to end */
 };
 
-/* Walks back from the last end over binding edges: linear in the path. The path must be released
-   also after a failure. */
-enum rp_code rp_path_find(const struct rp_stepgraph *g, struct rp_path *out, struct rp_err *err);
+/* Walks back from the last end up to until_ns over binding edges: linear in the path. The path must
+   be released also after a failure. */
+enum rp_code rp_path_find(const struct rp_stepgraph *g, int64_t until_ns, struct rp_path *out,
+                          struct rp_err *err);
 void rp_path_release(struct rp_path *path);
 
 /* Returns the kind of a node's time on the path. */

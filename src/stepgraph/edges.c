@@ -28,7 +28,7 @@ enum rp_code rp_sg_add_edge(struct rp_stepgraph *g, uint32_t from, uint32_t to, 
     struct rp_sg_edge e = {.from = from, .to = to, .kind = kind, .flags = flags};
 
     if (rp_sg_end_ns(a) > b->start_ns) {
-        if (!may_overlap(kind) || a->start_ns > b->start_ns) {
+        if ((!may_overlap(kind) && !(flags & RP_SG_FROM_START)) || a->start_ns > b->start_ns) {
             g->ndropped++;
             return RP_OK;
         }

@@ -149,6 +149,6 @@ RP_DECISION(
     "stepgraph/a_long_wait_on_the_device_is_unexplained, "
     "sim/a_graph_keeps_waits_that_nothing_explains");
 
-/* Computes by how much each node may end later than recorded before end_ns is exceeded. O(nodes +
-   edges). */
+/* Computes by how much each node may end later than recorded before end_ns is exceeded; INT64_MAX
+   for one that ends after that. O(nodes + edges). */
 void rp_sg_slack(const struct rp_stepgraph *g, int64_t end_ns, int64_t *slack_ns);

@@ -44,6 +44,8 @@ void rp_sg_slack(const struct rp_stepgraph *g, int64_t end_ns, int64_t *slack_ns
         const struct rp_sg_node *n = &g->nodes.at[v];
         int64_t slack = rp_ns_between(rp_sg_end_ns(n), end_ns);
 
+        if (slack < 0) /* it is over too late to matter */
+            slack = INT64_MAX;
         for (i = g->out.at[v]; i < g->out.at[v + 1]; i++) {
             const struct rp_sg_edge *e = &g->edges.at[g->out_edges.at[i]];
             int64_t at = e->flags & RP_SG_FROM_START ? n->start_ns : rp_sg_end_ns(n);

@@ -11,11 +11,12 @@
  *
  * A thread may also wait without a recorded call, for example where it polls. It does if, nearly
  * each time that it does nothing for a while (QUIET_NS), it goes on as soon as (RP_SG_SOON_NS) the
- * device has nothing left to do. Runtimes of XLA and TensorFlow are told by threads of their own
- * that work has ended, so a thread that waits for a result calls nothing, or only a function of
- * Python (block_until_ready). There a thread that launches waits while it records nothing, if,
- * nearly each time, the device has done all that was launched before the thread goes on, however
- * long after.
+ * device has nothing left to do. Inside an operator it waits, if after a launch it is quiet until
+ * the work that it launched ends, or nearly does (a kernel tells the host what it counted).
+ * Runtimes of XLA and TensorFlow are told by threads of their own that work has ended, so a thread
+ * that waits for a result calls nothing, or only a function of Python (block_until_ready). There a
+ * thread that launches waits while it records nothing, if, nearly each time, the device has done
+ * all that was launched before the thread goes on, however long after.
  */
 #include "base/filled.h"
 #include "base/named.h"
@@ -44,6 +45,11 @@ RP_DECISION(
     WORKED, "of the time that a thread is quiet",
     "where the device was done sooner, the thread was busy with something that was not recorded",
     "stepgraph/a_runtime_of_xla_waits_without_a_call");
+#define NEARLY_OVER 0.02
+RP_DECISION(NEARLY_OVER, "of the time that a thread is quiet",
+            "a kernel that writes its result for the host ends up to 70 us later, after 2 to 20 ms "
+            "(experts' dispatch of DeepSeek's training trace)",
+            "stepgraph/an_operator_polls_for_what_it_launched");
 #define QUEUED 500
 RP_DECISION(QUEUED, "launches",
             "CUDA's queue of a stream holds 1024 entries, and a launch takes one or two",
@@ -326,13 +332,7 @@ static enum rp_code find_silent(struct rp_sg_builder *b, uint32_t lane, struct r
     return RP_OK;
 }
 
-/* ------------------------------------------------------------------ waits for results */
-
-/* The work that each thread launched, in order of its begin. */
-struct launched_work {
-    RP_VEC(uint32_t) items; /* thread by thread */
-    RP_VEC(size_t) end;     /* by thread: the end of its items */
-};
+/* ------------------------------------------------------------------ waits inside operators */
 
 static uint32_t launcher_of(const struct rp_sg_builder *b, size_t item)
 {
@@ -340,6 +340,93 @@ static uint32_t launcher_of(const struct rp_sg_builder *b, size_t item)
 
     return launch == RP_NONE ? RP_SG_NO_LANE : b->thread_of_track.at[b->t->ev.track[launch]];
 }
+
+/* How often operators of a name are quiet after a launch, and go on when its work is over. */
+struct polls {
+    RP_VEC(uint32_t) quiet, ended; /* by string */
+};
+
+/* Whether a thread is quiet after it launched an item, inside the operator that did; then *waits
+   says whether it goes on when the item is over, or nearly. */
+static bool is_quiet_inside(const struct rp_sg_builder *b, uint32_t lane, uint32_t item,
+                            struct rp_sg_cut *out, bool *waits)
+{
+    const struct rp_trace *t = b->t;
+    const struct rp_work_item *w = &b->work->items.at[item];
+    const struct rp_sg_thread *thread = &b->threads.at[lane];
+    rp_event parent = t->ev.parent[w->launch];
+    int64_t from = rp_event_end_ns(t, w->launch);
+    size_t next;
+
+    if (parent == RP_NONE)
+        return false;
+    int64_t to = rp_event_end_ns(t, parent);
+    RP_LOWER_BOUND_FROM(next, thread->first_span, thread->end_span,
+                        t->ev.ts_ns[b->spans.at[next]] < from);
+    if (next < thread->end_span && t->ev.ts_ns[b->spans.at[next]] < to)
+        to = t->ev.ts_ns[b->spans.at[next]];
+    int64_t quiet = rp_ns_between(from, to);
+    if (to <= from || quiet < QUIET_NS)
+        return false;
+    *waits = w->end_ns > from && w->begin_ns < to &&
+             rp_ns_between(w->end_ns, to) <= RP_SG_SOON_NS &&
+             (double)rp_ns_between(to, w->end_ns) <= RP_SG_SOON_NS + NEARLY_OVER * (double)quiet;
+    *out = (struct rp_sg_cut){
+        .from_ns = from,
+        .at_ns = w->end_ns < to ? w->end_ns : to,
+        .lane = lane,
+        .item = item,
+        .other = RP_SG_NO_LANE,
+        .kind = RP_SG_SYNC,
+        .flags = (uint8_t)(RP_SG_INFERRED | (w->end_ns > to ? RP_SG_FROM_START : 0))};
+    return true;
+}
+
+/* Counts such waits, or, once they are counted, cuts operators that nearly each time wait. */
+static enum rp_code walk_polls(struct rp_sg_builder *b, struct polls *p, bool cutting,
+                               struct rp_err *err)
+{
+    for (uint32_t i = 0; i < b->work->items.n; i++) {
+        uint32_t lane = launcher_of(b, i);
+        struct rp_sg_cut c;
+        bool waits;
+
+        if (lane == RP_SG_NO_LANE || !is_quiet_inside(b, lane, i, &c, &waits))
+            continue;
+        uint32_t name = b->t->ev.name[b->t->ev.parent[b->work->items.at[i].launch]];
+        if (!cutting) {
+            p->quiet.at[name]++;
+            p->ended.at[name] += waits;
+        } else if (waits && p->ended.at[name] >= LEAST_QUIET &&
+                   p->ended.at[name] >= NEARLY_EACH * p->quiet.at[name])
+            RP_TRY(rp_vec_push(&b->cuts, c, err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code find_polls(struct rp_sg_builder *b, struct rp_err *err)
+{
+    struct polls p = {0};
+    enum rp_code code = rp_vec_zeros(&p.quiet, b->t->str.n, err);
+
+    if (code == RP_OK)
+        code = rp_vec_zeros(&p.ended, b->t->str.n, err);
+    if (code == RP_OK)
+        code = walk_polls(b, &p, false, err);
+    if (code == RP_OK)
+        code = walk_polls(b, &p, true, err);
+    rp_vec_release(&p.quiet);
+    rp_vec_release(&p.ended);
+    return code;
+}
+
+/* ------------------------------------------------------------------ waits for results */
+
+/* The work that each thread launched, in order of its begin. */
+struct launched_work {
+    RP_VEC(uint32_t) items; /* thread by thread */
+    RP_VEC(size_t) end;     /* by thread: the end of its items */
+};
 
 static enum rp_code list_launched(const struct rp_sg_builder *b, struct launched_work *out,
                                   struct rp_err *err)
@@ -483,6 +570,7 @@ static enum rp_code find_syncs(struct sync_ctx *s, struct rp_err *err)
             RP_TRY(look_at(s, lane, b->spans.at[i], err));
     for (uint32_t lane = 0; lane < b->threads.n; lane++)
         RP_TRY(find_silent(b, lane, err));
+    RP_TRY(find_polls(b, err));
     return find_results(b, err);
 }
 

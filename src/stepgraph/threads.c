@@ -4,10 +4,10 @@
  * window of the rank, and the device work by end and by stream. Linear, except for one sort of the
  * work.
  */
-#include "stepgraph/build.h"
-
 #include "base/order.h"
 #include "facts/host/waits.h"
+#include "facts/times/step_times.h"
+#include "stepgraph/build.h"
 
 #include <stdlib.h>
 
@@ -121,6 +121,18 @@ static enum rp_code find_carriers(struct rp_sg_builder *b, struct rp_err *err)
     return RP_OK;
 }
 
+/* Without steps, what comes after the last device work is the end of the program and nothing waits
+   for it: it is left out if it is most of the recording. */
+static void leave_out_end(struct rp_sg_builder *b)
+{
+    struct rp_interval judged = rp_trace_judged_span(b->t);
+    int64_t half = rp_ns_between(b->g->begin_ns, b->g->end_ns) / 2;
+
+    if (!b->t->nsteps && judged.begin_ns < judged.end_ns &&
+        rp_ns_between(judged.end_ns, b->g->end_ns) > half)
+        b->g->end_ns = judged.end_ns;
+}
+
 enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err)
 {
     b->g->begin_ns = INT64_MAX;
@@ -136,6 +148,10 @@ enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err)
         widen(b->g, b->work->items.at[i].begin_ns, b->work->items.at[i].end_ns);
     if (b->g->begin_ns > b->g->end_ns)
         b->g->begin_ns = b->g->end_ns = 0;
+    else if (b->t->totals.count[RP_KIND_RUNTIME] && !b->t->totals.count[RP_KIND_CPU_OP] &&
+             !b->work->items.n)
+        widen(b->g, b->t->totals.work_begin_ns, b->t->totals.work_end_ns);
+    leave_out_end(b);
     return RP_OK;
 }
 

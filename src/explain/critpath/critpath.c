@@ -187,8 +187,9 @@ struct rp_critpath_part {
     struct rp_interval *with_detail;
     struct rp_interval steps; /* from the begin of the first step to the end of the last; empty if
                                  there are none */
-    const char
-        *outside; /* why something is not counted; NULL if everything is, or it is not known */
+    int64_t until_ns;         /* the path ends here at the latest */
+    const char *judged;       /* what is judged (rp_judged_words) */
+    const char *outside;      /* what is not counted; NULL if everything is, or it is not known */
 };
 
 static const struct rp_field path_part_fields[] = {
@@ -209,6 +210,8 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct rp_critpath_part, scope.step),
     RP_PART_PLAIN_LIST(struct rp_critpath_part, with_detail, struct rp_interval),
     RP_PART_PLAIN(struct rp_critpath_part, steps),
+    RP_PART_PLAIN(struct rp_critpath_part, until_ns),
+    RP_PART_TEXT(struct rp_critpath_part, judged),
     RP_PART_TEXT(struct rp_critpath_part, outside),
     RP_PART_END};
 static const struct rp_type part_type = {"critpath_part", sizeof(struct rp_critpath_part),
@@ -241,18 +244,26 @@ static enum rp_code keep_detail(const struct rp_trace *trace, struct rp_arena *a
     return RP_OK;
 }
 
-/* Clips the path to the steps, including the breaks between them. In steps without detail the path
-   is not known. */
-static enum rp_code clip_to_steps(const struct rp_trace *trace, const struct rp_scope *scope,
-                                  struct rp_arena *arena, struct rp_critpath_part *out,
-                                  struct rp_err *err)
+/* Clips the path to what is judged: the steps, including the breaks between them, or the time of
+   the device work. In steps without detail the path is not known. */
+static enum rp_code clip_to_judged(const struct rp_trace *trace, const struct rp_scope *scope,
+                                   struct rp_arena *arena, struct rp_critpath_part *out,
+                                   struct rp_err *err)
 {
     struct rp_judged judged;
     const struct rp_segments *s = &judged.segments;
 
     RP_TRY(rp_judged_find(trace, scope, arena, &judged, err));
-    if (!s->n || !trace->nsteps) /* the path to the first work begins where it was launched */
+    /* without steps the path to the first work begins where it was launched, and the graph ends
+       with the device work if most of the recording comes after that */
+    if (!trace->nsteps &&
+        judged.outside.after_ns <=
+            rp_ns_between(trace->totals.work_begin_ns, trace->totals.work_end_ns) / 2)
+        judged.segments.n = 0;
+    out->judged = rp_judged_words(&judged);
+    if (!s->n)
         return RP_OK;
+    out->until_ns = s->at[s->n - 1].end_ns;
     memset(judged.outside.break_ns, 0, sizeof judged.outside.break_ns);
     out->outside = rp_judged_text(&judged, arena);
     out->scope = (struct rp_scope){
@@ -270,6 +281,7 @@ static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct r
 
     (void)settings;
     out->scope = *scope;
+    out->until_ns = INT64_MAX;
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
     int64_t begin_ns = rp_previous_step_end(loaded->trace, &last, &unrecorded);
     if (loaded->trace->nsteps)
@@ -278,7 +290,7 @@ static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct r
         out->steps.begin_ns = begin_ns;
     out->scope.begin_ns = scope->span.begin_ns;
     out->scope.end_ns = scope->span.end_ns;
-    return clip_to_steps(loaded->trace, scope, &part->arena, out, err);
+    return clip_to_judged(loaded->trace, scope, &part->arena, out, err);
 }
 
 static enum rp_code make_graph(const struct rp_loaded *loaded, const struct rp_settings *settings,
@@ -295,7 +307,7 @@ static enum rp_code make_graph(const struct rp_loaded *loaded, const struct rp_s
         code = rp_sg_init(&out->graph, &work, &out->collectives, err);
     rp_arena_adopt(&part->arena, &out->graph.arena);
     rp_work_release(&work);
-    return code == RP_OK ? rp_path_find(&out->graph, &out->path, err) : code;
+    return code == RP_OK ? rp_path_find(&out->graph, out->until_ns, &out->path, err) : code;
 }
 
 static bool has_graph(const void *data)
@@ -334,7 +346,8 @@ struct critpath_joining {
     struct critpath_run *run;
     struct rp_critpath_root *out;
     struct rp_scope scope; /* of the run */
-    int64_t *slack;        /* of the run, by node */
+    int64_t until_ns;
+    int64_t *slack; /* of the run, by node */
 };
 
 static const struct rp_critpath_part *part_of(const struct critpath_joining *j, size_t r)
@@ -351,19 +364,20 @@ static void summarize(struct critpath_joining *j, struct rp_critpath_path *p, co
 {
     p->summary =
         p->nsegments
-            ? rp_arena_textf(j->arena, "%s: %s in %s", who, rp_units_time(j->arena, p->window_ns),
+            ? rp_arena_textf(j->arena, "%s: %s%s in %s", who, rp_units_time(j->arena, p->window_ns),
+                             part_of(j, 0)->judged,
                              rp_units_count(j->arena, (int64_t)p->nsegments, "segment"))
             : rp_arena_textf(j->arena, "%s: no operators, calls or device work recorded", who);
 }
 
 /* ------------------------------------------------------------------ one rank */
 
-static enum rp_code slack_of(const struct rp_stepgraph *g, int64_t **out, struct rp_arena *arena,
-                             struct rp_err *err)
+static enum rp_code slack_of(const struct rp_stepgraph *g, int64_t until_ns, int64_t **out,
+                             struct rp_arena *arena, struct rp_err *err)
 {
     *out = RP_ARENA_NEW(arena, int64_t, g->nodes.n + 1);
     RP_TRY(rp_err_need(*out, err, "finding slack"));
-    rp_sg_slack(g, g->end_ns, *out);
+    rp_sg_slack(g, until_ns < g->end_ns ? until_ns : g->end_ns, *out);
     return RP_OK;
 }
 
@@ -390,7 +404,7 @@ static enum rp_code fill_rank(struct critpath_joining *j, size_t r, struct rp_er
         view.slack_ns = j->slack + j->run->join.first_node[r];
         view.held = j->run->join.last_arrival[r];
     } else {
-        RP_TRY(slack_of(&part->graph, &slack, j->arena, err));
+        RP_TRY(slack_of(&part->graph, part->until_ns, &slack, j->arena, err));
         view.slack_ns = slack;
         view.gains = !part->scope.limited;
     }
@@ -429,11 +443,14 @@ static enum rp_code join_detail(struct critpath_joining *j, struct rp_err *err)
 /* Widens the scope to those of all ranks, from the first begin to the last end. */
 static enum rp_code widen_scope(struct critpath_joining *j, struct rp_err *err)
 {
+    j->until_ns = INT64_MIN;
     for (size_t r = 0; r < j->ranks->n; r++) {
         const struct rp_scope *s = &part_of(j, r)->scope;
+        int64_t until = rp_sg_common_time(&j->run->join, r, part_of(j, r)->until_ns);
         int64_t begin = rp_sg_common_time(&j->run->join, r, s->begin_ns);
         int64_t end = rp_sg_common_time(&j->run->join, r, s->end_ns);
 
+        j->until_ns = until > j->until_ns ? until : j->until_ns;
         if (!s->limited)
             continue;
         if (!j->scope.limited)
@@ -564,8 +581,8 @@ static enum rp_code join_graphs(struct critpath_joining *j, struct rp_err *err)
         return RP_OK;
     }
     RP_TRY(widen_scope(j, err));
-    RP_TRY(slack_of(&j->run->graph, &j->slack, j->arena, err));
-    return rp_path_find(&j->run->graph, &j->run->path, err);
+    RP_TRY(slack_of(&j->run->graph, j->until_ns, &j->slack, j->arena, err));
+    return rp_path_find(&j->run->graph, j->until_ns, &j->run->path, err);
 }
 
 /* Notes that `report` is about the steps, but a path about the whole recording. */

@@ -100,7 +100,7 @@ static void add_nodes(struct slack_rows *a)
     int64_t ns;
 
     for (size_t i = 0; i < g->nodes.n; i++) {
-        if (!time_in_scope(a->view, &g->nodes.at[i], &ns))
+        if (!time_in_scope(a->view, &g->nodes.at[i], &ns) || a->view->slack_ns[i] == INT64_MAX)
             continue;
         add_to(name_row(a, &g->nodes.at[i]), ns, a->view->slack_ns[i]);
         add_to(lane_row(a, &g->nodes.at[i]), ns, a->view->slack_ns[i]);

@@ -134,11 +134,12 @@ static int64_t counted(int64_t count)
     return count == RP_NO_COUNT ? RP_ABSENT_I64 : count;
 }
 
-/* "34, by marks: 30 decode, 3 prefill, 1 mixed" */
-static const char *step_text(const struct file_ctx *ctx)
+/* "34, by marks: 30 decode, 3 prefill, 1 mixed; 33 of them judged" */
+static const char *step_text(const struct file_ctx *ctx, const struct rp_interval *times)
 {
     const struct rp_trace *t = ctx->trace;
     size_t count[RP_STEP_PHASES] = {0};
+    uint32_t judged = 0;
     const char *text, *between = ": ";
 
     for (uint32_t i = 0; i < t->nsteps; i++)
@@ -151,7 +152,10 @@ static const char *step_text(const struct file_ctx *ctx)
                                   rp_word_step_phase(phase));
             between = ", ";
         }
-    return text;
+    for (uint32_t i = 0; i < t->nsteps; i++)
+        judged += rp_step_is_judged(t, i, times[i]);
+    return judged == t->nsteps ? text
+                               : rp_arena_textf(ctx->arena, "%s; %u of them judged", text, judged);
 }
 
 /* Adds the steps of a trace, or of a rank of a merged one. */
@@ -230,10 +234,23 @@ static enum rp_code add_all_steps(struct file_ctx *ctx, struct rp_err *err)
 {
     if (ctx->merged.n)
         return add_merged_steps(ctx, err);
+    struct rp_interval *times;
     RP_TRY(add_steps(ctx, ctx->trace, RP_ABSENT_I64, &ctx->out->step_median_ns, err));
+    RP_TRY(rp_step_times(ctx->trace, ctx->arena, &times, err));
     if (ctx->steps.n)
-        ctx->out->step_text = step_text(ctx);
+        ctx->out->step_text = step_text(ctx, times);
     return RP_OK;
+}
+
+/* Without steps: what is judged, if that is not everything. */
+static const char *no_steps_text(const struct file_ctx *ctx)
+{
+    struct rp_interval judged = rp_trace_judged_span(ctx->trace), all = rp_trace_span(ctx->trace);
+
+    if (ctx->merged.n || (judged.begin_ns <= all.begin_ns && judged.end_ns >= all.end_ns))
+        return "none found";
+    return rp_arena_textf(ctx->arena, "none found: the %s " RP_WORDS_DEVICE_WINDOW " are judged",
+                          rp_units_time(ctx->arena, rp_ns_between(judged.begin_ns, judged.end_ns)));
 }
 
 static enum rp_code fill_steps(struct file_ctx *ctx, struct rp_err *err)
@@ -242,7 +259,7 @@ static enum rp_code fill_steps(struct file_ctx *ctx, struct rp_err *err)
     struct rp_err why = RP_ERR_INIT;
 
     out->step_median_ns = RP_ABSENT_I64;
-    out->step_text = "none found";
+    out->step_text = no_steps_text(ctx);
     enum rp_code code = add_all_steps(ctx, &why);
     if (code != RP_OK && code != RP_NOMEM && ctx->merged.n) { /* the rest is still valid */
         out->step_median_ns = RP_ABSENT_I64;

@@ -108,6 +108,8 @@ static void make_step(struct part_ctx *ctx, uint32_t at, struct rp_interval time
         .unrecorded_ns = unrecorded_in(ctx, time),
         .warm_up = step->flags & RP_STEP_WARM_UP,
         .no_detail = step->flags & RP_STEP_NO_DETAIL};
+    if (!ctx->scope->limited && !s->warm_up && !rp_step_is_judged(ctx->t, at, time))
+        s->no_detail = true; /* the device was not recorded */
 }
 
 /* Makes all steps of the trace, or the selected one. */

@@ -389,9 +389,8 @@ static void fill_lost(struct rp_report_ctx *j)
                                 rp_units_count(j->arena, (int64_t)nsteps, "step"),
                                 j->n > 1 ? " on average" : "")
                : rp_arena_textf(j->arena, "%s %s%s", rp_report_ctx_time(j, out->span_ns),
-                                rp_report_ctx_part(j, 0)->cut_to_device
-                                    ? "from the first to the last device work"
-                                    : "recorded",
+                                rp_report_ctx_part(j, 0)->cut_to_device ? RP_WORDS_DEVICE_WINDOW
+                                                                        : "recorded",
                                 j->n > 1 ? " on average" : "");
     if (rp_report_has_only_transfers(rp_report_ctx_part(j, 0))) {
         out->lost_text = rp_arena_textf(j->arena, "of %s, only transfers are known", whole);

@@ -43,9 +43,8 @@ static void hint_at_marks(struct rp_report_ctx *j)
     rp_report_add_note(j, rp_arena_textf(j->arena,
                                          "no steps were found, so %s is judged: %s%s"
                                          "'--step-name TEXT'%s tells which ranges are steps",
-                                         p->on_device
-                                             ? "the time from the first to the last device work"
-                                             : "all that was recorded",
+                                         p->on_device ? "the time " RP_WORDS_DEVICE_WINDOW
+                                                      : "all that was recorded",
                                          line ? line : "", line ? " around a step marks it; " : "",
                                          ours ? " (also of 'record')" : ""));
 }

@@ -367,6 +367,7 @@ static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *sco
 
     RP_TRY(rp_host_calls_init(&out->calls, ctx->t, scope, floor_ns, ctx->arena, err));
     RP_TRY(rp_judged_find(ctx->t, scope, ctx->arena, &judged, err));
+    out->judged = rp_judged_words(&judged);
     out->outside = rp_judged_text(&judged, ctx->arena);
     rp_judged_keep_calls(&judged, ctx->t, &out->calls);
     RP_TRY(rp_work_init(&ctx->w, ctx->t, NULL, err));

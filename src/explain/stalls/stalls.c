@@ -152,6 +152,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct rp_stalls_part, list, &call_type),
     RP_PART_PLAIN(struct rp_stalls_part, on_device),
     RP_PART_PLAIN(struct rp_stalls_part, base_ns),
+    RP_PART_TEXT(struct rp_stalls_part, judged),
     RP_PART_TEXT(struct rp_stalls_part, outside),
     RP_PART_TEXT(struct rp_stalls_part, uncached),
     RP_PART_END};
@@ -471,16 +472,17 @@ static void fill_summary(struct stall_sums *j)
         idle = rp_arena_textf(j->arena, "; the device did nothing in %s of it",
                               duration(j, out->device_idle_ns));
     out->summary =
-        j->nstalls ? rp_arena_textf(j->arena,
-                                    "%s took %s: %sover %s and %lld times the "
-                                    "median of its name%s",
-                                    rp_units_count(j->arena, (int64_t)j->nstalls, "host call"),
-                                    duration(j, out->total_ns), j->nstalls == 1 ? "" : "each ",
-                                    floor, (long long)j->rule.ratio, idle)
-                   : rp_arena_textf(j->arena,
-                                    "no host call took over %s and %lld times the median of its "
-                                    "name",
-                                    floor, (long long)j->rule.ratio);
+        j->nstalls
+            ? rp_arena_textf(j->arena,
+                             "%s%s took %s: %sover %s and %lld times the "
+                             "median of its name%s",
+                             rp_units_count(j->arena, (int64_t)j->nstalls, "host call"),
+                             part_of(j, 0)->judged, duration(j, out->total_ns),
+                             j->nstalls == 1 ? "" : "each ", floor, (long long)j->rule.ratio, idle)
+            : rp_arena_textf(j->arena,
+                             "no host call%s took over %s and %lld times the median of its "
+                             "name",
+                             part_of(j, 0)->judged, floor, (long long)j->rule.ratio);
 }
 
 static void fill_notes(struct stall_sums *j)

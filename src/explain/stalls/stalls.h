@@ -79,6 +79,7 @@ struct rp_stalls_part {
     struct rp_stall *list; /* one for each slow call, in their order */
     bool on_device;
     int64_t base_ns;
+    const char *judged;   /* what is judged (rp_judged_words) */
     const char *outside;  /* the part of the recording that does not count, or NULL */
     const char *uncached; /* what to try if nothing caches device memory, or NULL */
 };

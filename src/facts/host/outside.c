@@ -315,7 +315,8 @@ const char *rp_outside_text(const struct rp_outside *o, int64_t judged_ns, struc
                        "in which the device still ran what was launched before the recording");
     text = and_outside(
         arena, text, o->warm_up_ns, judged_ns,
-        rp_arena_textf(arena, "in the first %s (warm-up)",
+        rp_arena_textf(arena, "in the %sfirst %s (warm-up)",
+                       o->source == RP_STEP_OPTIMIZER && !o->before_ns ? "start-up and the " : "",
                        o->warm_ups == 1 ? "step" : rp_units_count(arena, o->warm_ups, "step")));
     for (int k = 0; k < RP_BREAKS; k++)
         text = and_outside(arena, text, o->break_ns[k], judged_ns,
@@ -349,7 +350,7 @@ const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
 /* ------------------------------------------------------------------ what is judged */
 
 /* Whether the user chose the steps that were recorded, so that only these and their work are in the
-   trace. */
+   trace, unless the device was not recorded in some of them. */
 static bool is_chosen(const struct rp_trace *t, uint32_t source)
 {
     return rp_step_source_is_mark(source) && source != RP_STEP_ANNOTATION && !rp_trace_is_ours(t);
@@ -359,9 +360,11 @@ enum rp_code rp_judged_find(const struct rp_trace *trace, const struct rp_scope 
                             struct rp_arena *arena, struct rp_judged *out, struct rp_err *err)
 {
     *out = (struct rp_judged){0};
-    if ((scope && scope->limited) || (trace->nsteps && is_chosen(trace, trace->steps[0].source)))
+    if (scope && scope->limited)
         return RP_OK;
     RP_TRY(rp_outside_measure(trace, arena, &out->outside, err));
+    if (trace->nsteps && is_chosen(trace, trace->steps[0].source) && !out->outside.beside)
+        return RP_OK;
     return rp_outside_is_large(&out->outside, trace)
                ? rp_trace_segments(trace, arena, &out->segments, err)
                : RP_OK;
@@ -400,6 +403,13 @@ void rp_judged_keep_calls(const struct rp_judged *judged, const struct rp_trace 
         if (rp_judged_has(judged, trace->ev.ts_ns[calls->slow.at[i].event]))
             calls->slow.at[n++] = calls->slow.at[i];
     calls->slow.n = n;
+}
+
+const char *rp_judged_words(const struct rp_judged *judged)
+{
+    if (!judged->segments.n)
+        return "";
+    return judged->outside.nsteps ? " in the judged steps" : " " RP_WORDS_DEVICE_WINDOW;
 }
 
 const char *rp_judged_text(const struct rp_judged *judged, struct rp_arena *arena)

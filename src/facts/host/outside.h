@@ -59,9 +59,9 @@ const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
 
 /*
  * What is judged by questions that are by definition about all of a recording (idle, stalls,
- * critpath): the steps, if much lies outside of them and the user did not choose what to record.
- * Steps of a profiler were chosen, so everything is judged, and n is 0, as if a step or window is
- * selected. Without steps it is the time of the device work.
+ * critpath): the steps, if much lies outside of them and the user did not choose what to record;
+ * without steps the time of the device work. n is 0 if everything is, as with a step or window that
+ * is selected. Steps of a profiler were chosen, unless the device was not recorded in some.
  */
 struct rp_judged {
     struct rp_segments segments; /* in the arena */
@@ -82,6 +82,10 @@ bool rp_judged_has(const struct rp_judged *judged, int64_t ts_ns);
 /* Keeps the slow calls that begin in what is judged. */
 void rp_judged_keep_calls(const struct rp_judged *judged, const struct rp_trace *trace,
                           struct rp_host_calls *calls);
+
+/* What is judged, after a time or a noun: " from the first to the last device work", " in the
+   judged steps", or "" if it is everything. */
+const char *rp_judged_words(const struct rp_judged *judged);
 
 /* "not counted: …", or NULL. */
 const char *rp_judged_text(const struct rp_judged *judged, struct rp_arena *arena);

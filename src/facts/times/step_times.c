@@ -296,12 +296,22 @@ enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, int64_t pre
     return RP_OK;
 }
 
-/* The time in which device work was recorded; empty if none was. */
+#define HARDLY_USED 0.01
+RP_DECISION(HARDLY_USED, "of the time of device work, and that of the recorded time",
+            "a device that does nothing in so small a part of a recording is beside the point: two "
+            "copies in 7.8 s on the host",
+            "facts/two_copies_are_no_window");
+
+/* The time in which device work was recorded; empty if none was, or hardly any. */
 static struct rp_interval device_window(const struct rp_trace *trace)
 {
     const struct rp_totals *t = &trace->totals;
+    double window = (double)rp_ns_between(t->gpu_begin_ns, t->gpu_end_ns);
 
     if (!t->count[RP_KIND_KERNEL] && !t->count[RP_KIND_MEMCPY] && !t->count[RP_KIND_MEMSET])
+        return (struct rp_interval){0, 0};
+    if ((double)t->gpu_busy_ns < HARDLY_USED * window &&
+        window < HARDLY_USED * (double)rp_ns_between(t->work_begin_ns, t->work_end_ns))
         return (struct rp_interval){0, 0};
     return (struct rp_interval){t->gpu_begin_ns, t->gpu_end_ns};
 }

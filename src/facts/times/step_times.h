@@ -51,6 +51,7 @@ struct rp_interval rp_trace_span(const struct rp_trace *trace);
  * before is the start-up, what comes after is the end of the program.
  */
 struct rp_interval rp_trace_judged_span(const struct rp_trace *trace); /* without steps */
+#define RP_WORDS_DEVICE_WINDOW "from the first to the last device work"
 /* Whether a step is judged: not a warm-up, with detail, and neither before all device work nor
    after it; `time` is that of rp_step_times. */
 bool rp_step_is_judged(const struct rp_trace *trace, uint32_t step, struct rp_interval time);

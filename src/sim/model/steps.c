@@ -20,19 +20,25 @@
 
 #include <math.h>
 
-/* Finds which steps were recorded without detail; if all were, there are no others. */
+/* Finds which steps were recorded without detail, or before or after all device work; if all were,
+   there are no others. */
 static enum rp_code find_bare(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
 {
-    uint32_t i, n = 0;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_interval *times;
+    uint32_t n = 0;
 
-    for (i = 0; p->has_steps && i < p->nsteps; i++)
-        n += (t->steps[i].flags & RP_STEP_NO_DETAIL) != 0;
-    if (!n || n == p->nsteps)
+    if (!p->has_steps)
         return RP_OK;
+    RP_TRY(rp_step_times(t, &scratch, &times, err));
     RP_TRY(rp_vec_reserve(&p->bare, p->nsteps, err));
-    for (i = 0; i < p->nsteps; i++)
-        p->bare.at[i] = (t->steps[i].flags & RP_STEP_NO_DETAIL) != 0;
-    p->bare.n = p->nsteps;
+    for (uint32_t i = 0; i < p->nsteps; i++) {
+        p->bare.at[i] =
+            t->steps[i].flags & RP_STEP_NO_DETAIL ||
+            (!(t->steps[i].flags & RP_STEP_WARM_UP) && !rp_step_is_judged(t, i, times[i]));
+        n += p->bare.at[i];
+    }
+    p->bare.n = n && n < p->nsteps ? p->nsteps : 0;
     return RP_OK;
 }
 
@@ -48,7 +54,7 @@ enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, 
     RP_TRY(rp_vec_reserve(&p->step_begin_ns, p->nsteps, err));
     RP_TRY(rp_vec_reserve(&p->step_end_ns, p->nsteps, err));
     p->step_begin_ns.at[0] = span.begin_ns;
-    p->step_end_ns.at[0] = span.end_ns;
+    p->step_end_ns.at[0] = span.end_ns < p->graph.end_ns ? span.end_ns : p->graph.end_ns;
     for (i = 0; i < count; i++) {
         bool ends = i + 1 == t->nsteps || t->steps[i].flags & RP_STEP_BREAK_AFTER;
 

@@ -43,7 +43,7 @@ static int64_t sample_end_ns(const struct rp_build_samples *s, bool is_time, uin
 
 static void sum_up(struct rp_builder *b)
 {
-    struct window gpu = {INT64_MAX, INT64_MIN}, work = gpu, span = gpu;
+    struct window gpu = {INT64_MAX, INT64_MIN}, work = gpu, span = gpu, ran = gpu;
     struct rp_totals *t = &b->trace->totals;
     bool is_time = b->trace->samples.unit == RP_WEIGHT_NS;
 
@@ -63,6 +63,8 @@ static void sum_up(struct rp_builder *b)
         if (ts == RP_NO_TS || kind == RP_KIND_METADATA)
             continue;
         widen_window(&span, ts, end);
+        if (dur > 0 && kind != RP_KIND_OVERHEAD)
+            widen_window(&ran, ts, end);
         if (device)
             widen_window(&gpu, ts, end);
         if (device || kind == RP_KIND_CPU_OP || kind == RP_KIND_RUNTIME)
@@ -71,6 +73,9 @@ static void sum_up(struct rp_builder *b)
     for (uint32_t i = 0; i < b->samples.ts_ns.n; i++)
         if (b->samples.ts_ns.at[i] != RP_NO_TS)
             widen_window(&span, b->samples.ts_ns.at[i], sample_end_ns(&b->samples, is_time, i));
+    /* A program of which two calls alone are known did not take the time between them. */
+    if (!t->count[RP_KIND_CPU_OP] && gpu.begin > gpu.end && t->count[RP_KIND_RUNTIME])
+        work = ran;
     close_window(&gpu, &t->gpu_begin_ns, &t->gpu_end_ns);
     close_window(&work, &t->work_begin_ns, &t->work_end_ns);
     close_window(&span, &t->span_begin_ns, &t->span_end_ns);

@@ -99,7 +99,7 @@ static void describe(struct described *d, const struct rp_sg_last_arrival *held,
     d->parts[1].number = 6;
     d->ranks = (struct rp_ranks){.n = 2, .parts = d->parts};
     rp_arena_init(&d->arena);
-    assert_ok(rp_path_find(&d->b.graph, &d->path, &err), &err);
+    assert_ok(rp_path_find(&d->b.graph, INT64_MAX, &d->path, &err), &err);
     assert_true(d->b.graph.nodes.n <= 64);
     rp_sg_slack(&d->b.graph, d->b.graph.end_ns, slack);
     const struct rp_critpath_view view = {.graph = &d->b.graph,

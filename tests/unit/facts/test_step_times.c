@@ -111,6 +111,27 @@ static void the_host_sets_the_pace(void **state)
     measured_release(&m);
 }
 
+/* Two copies in a second of operators are no window, with as many operators in the same time they
+   are. */
+static void two_copies_are_no_window(void **state)
+{
+    static struct row rows[] = {
+        {'X', "cpu_op", "aten::mm", 1, 1, 0, 1000000},
+        {'X', "gpu_memcpy", "Memcpy HtoD", 0, 7, 400000, 10, 5, 7},
+        {'X', "gpu_memcpy", "Memcpy HtoD", 0, 7, 408000, 10, 6, 7},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_trace_judged_span(t).end_ns, 1000000);
+    rp_trace_free(t);
+    rows[2].ts = 420000; /* a fiftieth of the time */
+    t = TRACE_OF(rows);
+    assert_int_equal(rp_trace_judged_span(t).begin_ns, 400000);
+    assert_int_equal(rp_trace_judged_span(t).end_ns, 420010);
+    rp_trace_free(t);
+}
+
 static void one_step(void **state)
 {
     static const struct row rows[] = {
@@ -397,6 +418,7 @@ int test_step_times(void)
         cmocka_unit_test(times_at_the_limits),
         cmocka_unit_test(steps_of_the_device),
         cmocka_unit_test(traces_without_steps),
+        cmocka_unit_test(two_copies_are_no_window),
         cmocka_unit_test(copies_are_device_work),
     };
 

@@ -14,7 +14,7 @@ static void check_path(const struct row *rows, size_t n, const char *expected)
     size_t i, len = 0;
     int64_t at;
 
-    assert_code(rp_path_find(&b.graph, &path, NULL), RP_OK);
+    assert_code(rp_path_find(&b.graph, INT64_MAX, &path, NULL), RP_OK);
     assert_int_equal(path.begin_ns, b.trace->totals.work_begin_ns);
     assert_int_equal(path.end_ns, b.trace->totals.work_end_ns);
     at = path.begin_ns;
@@ -108,13 +108,28 @@ static void a_synchronisation_follows_the_device(void **state)
 {
     const struct row rows[] = {
         {'X', "cuda_runtime", "launch", 1, 1, 0, 5, 5},
-        {'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, 6, 64, 6},
+        {'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, 6, 58, 6},
         {'X', "kernel", "gemm", 0, 7, 10, 50, 5, 7},
-        {'X', "cpu_op", "op", 1, 1, 70, 10},
+        {'X', "cpu_op", "op", 1, 1, 64, 2},
     };
 
     UNUSED_STATE(state);
     CHECK_PATH(rows, "launch ~launch_latency gemm cudaDeviceSynchronize op");
+}
+
+/* Without steps, what is long and comes after the last device work is no part of the graph. */
+static void the_end_of_a_program_is_left_out(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", "launch", 1, 1, 0, 5, 5},
+        {'X', "kernel", "gemm", 0, 7, 10, 50, 5, 7},
+        {'X', "cuda_runtime", "cuModuleUnload", 1, 1, 70, 130},
+    };
+    struct built b = build_graph(rows, 3);
+
+    UNUSED_STATE(state);
+    assert_int_equal(b.graph.end_ns, 60);
+    release_graph(&b);
 }
 
 static void a_waiting_thread_follows_the_one_at_work(void **state)
@@ -185,12 +200,12 @@ static void any_trace_is_covered(void **state)
 
         random_rows(&r, rows, 24);
         b = build_graph(rows, 24);
-        assert_code(rp_path_find(&b.graph, &path, NULL), RP_OK);
+        assert_code(rp_path_find(&b.graph, INT64_MAX, &path, NULL), RP_OK);
         for (k = 0; k < path.parts.n; k++)
             sum += path.parts.at[k].end_ns - path.parts.at[k].begin_ns;
         assert_int_equal(sum, path.end_ns - path.begin_ns);
         assert_int_equal(path.end_ns - path.begin_ns,
-                         b.trace->totals.work_end_ns - b.trace->totals.work_begin_ns);
+                         b.graph.end_ns - b.trace->totals.work_begin_ns);
         rp_path_release(&path);
         release_graph(&b);
     }
@@ -205,6 +220,7 @@ int test_critical_path(void)
         cmocka_unit_test(a_busy_stream_holds_up_what_is_behind),
         cmocka_unit_test(another_stream_may_hold_it_up),
         cmocka_unit_test(a_synchronisation_follows_the_device),
+        cmocka_unit_test(the_end_of_a_program_is_left_out),
         cmocka_unit_test(a_waiting_thread_follows_the_one_at_work),
         cmocka_unit_test(unrecorded_time_is_a_wait),
         cmocka_unit_test(a_long_wait_on_the_device_is_unexplained),

@@ -50,6 +50,41 @@ static void a_thread_that_polls_waits(void **state)
                      0); /* seven of nine: it does something else */
 }
 
+/* Waits that are found in operators that launch a kernel, record nothing for 2 ms, and go on
+   before_ns before the kernel ends. */
+static size_t operator_waits(size_t rounds, int64_t before_ns)
+{
+    const int64_t round = 3000000, goes_on = 2000000;
+    struct row rows[4 * MOST];
+    struct built b;
+    size_t n = 0, waits = 0;
+
+    for (size_t i = 0; i < rounds; i++) {
+        int64_t at = (int64_t)i * round, id = (int64_t)i + 1;
+
+        rows[n++] = (struct row){'X', "cpu_op", "dispatch", 1, 1, at, goes_on + 5000};
+        rows[n++] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, at + 1, 4000, id};
+        rows[n++] = (struct row){'X', "cpu_op", "aten::empty", 1, 1, at + goes_on, 1000};
+        rows[n++] = (struct row){
+            'X', "kernel", "notify", 0, 7, at + 9000, goes_on + before_ns - 9000, id, 7};
+    }
+    b = build_graph(rows, n);
+    for (size_t i = 0; i < b.graph.edges.n; i++)
+        waits += b.graph.edges.at[i].kind == RP_SG_SYNC;
+    release_graph(&b);
+    return waits;
+}
+
+static void an_operator_polls_for_what_it_launched(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(operator_waits(4, 40000), 4);  /* it is told before the kernel ends */
+    assert_int_equal(operator_waits(4, 100000), 0); /* too long before: it does something else */
+    assert_int_equal(operator_waits(4, -20000), 4);
+    assert_int_equal(operator_waits(4, -20001), 0);
+    assert_int_equal(operator_waits(3, 40000), 0); /* three times may be chance */
+}
+
 /* Waits where a runtime of XLA launches `name` in each of five rounds of a millisecond; the kernel
    ends after_ns before the next round. With a frame the thread is in a function of Python between
    the rounds. */
@@ -144,6 +179,7 @@ static void a_launch_waits_while_the_queue_is_full(void **state)
 int test_silent_waits(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_thread_that_polls_waits),
+                                       cmocka_unit_test(an_operator_polls_for_what_it_launched),
                                        cmocka_unit_test(a_runtime_of_xla_waits_without_a_call),
                                        cmocka_unit_test(a_launch_waits_while_the_queue_is_full)};
 

@@ -126,7 +126,7 @@ static void absurd_times_do_no_harm(void **state)
         b = build_graph(rows, 16);
         check_rows(&b.graph);
         check_replay(&b.graph);
-        assert_code(rp_path_find(&b.graph, &path, NULL), RP_OK);
+        assert_code(rp_path_find(&b.graph, INT64_MAX, &path, NULL), RP_OK);
         for (i = 1; i < path.parts.n; i++)
             assert_int_equal(path.parts.at[i - 1].end_ns, path.parts.at[i].begin_ns);
         rp_path_release(&path);
@@ -152,7 +152,7 @@ static void the_path_has_no_slack(void **state)
         slack = calloc(b.graph.nodes.n, sizeof *slack);
         assert_non_null(slack);
         rp_sg_slack(&b.graph, b.graph.end_ns, slack);
-        assert_code(rp_path_find(&b.graph, &path, NULL), RP_OK);
+        assert_code(rp_path_find(&b.graph, INT64_MAX, &path, NULL), RP_OK);
         for (i = 0; i < path.parts.n; i++)
             assert_int_equal(slack[path.parts.at[i].node], 0);
         rp_path_release(&path);
@@ -349,7 +349,7 @@ static void the_path_hops_to_the_last_rank(void **state)
     size_t i;
 
     UNUSED_STATE(state);
-    assert_code(rp_path_find(&j.graph, &path, NULL), RP_OK);
+    assert_code(rp_path_find(&j.graph, INT64_MAX, &path, NULL), RP_OK);
     for (i = 0; i < path.parts.n; i++)
         if (path.parts.at[i].end_ns <= 150)
             assert_int_equal(j.graph.nodes.at[path.parts.at[i].node].rank, 1);
