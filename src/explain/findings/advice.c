@@ -42,6 +42,7 @@ static int row_score(const struct rp_advice_row *row, const struct rp_workload *
         flag_holds(row->compiled, w->compiled, &score) &&
         flag_holds(row->graphs, w->graphs, &score) &&
         flag_holds(row->in_graphs, w->in_graphs, &score) &&
+        flag_holds(row->ahead, w->ahead, &score) &&
         flag_holds(row->plain_update, w->plain_update, &score) &&
         flag_holds(row->with_stack, w->with_stack, &score) &&
         flag_holds(row->ours, w->ours, &score) && flag_holds(row->sampled, w->sampled, &score) &&

@@ -33,7 +33,7 @@ struct rp_advice_row {
     uint16_t frameworks;
     uint8_t vendors, modes, parallels, transports, serves;
     uint8_t compiled, graphs, plain_update, with_stack, ours, sampled, no_bf16; /* RP_KEY_* */
-    uint8_t half_comm, in_graphs;                                               /* RP_KEY_* */
+    uint8_t half_comm, in_graphs, ahead;                                        /* RP_KEY_* */
     uint8_t
         system; /* RP_KEY_*; weighs more than the framework, to which the profiler may not belong */
     uint16_t collectives; /* the collectives that communicate most; weighs more than the name of the

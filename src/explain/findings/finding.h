@@ -150,6 +150,14 @@ const char *rp_findings_who_text(struct rp_findings *f, const struct rp_report_w
 /* "15.0 % longer than", "3.2 times as long as". */
 const char *rp_findings_times_text(struct rp_findings *f, double times);
 
+/* The same for idle time of several causes, which the findings of these causes then leave out. */
+struct rp_report_finding *rp_findings_take_idle(struct rp_findings *f, unsigned kind,
+                                                const int64_t cause_ns[RP_GAP_CAUSES]);
+/* Adds up the idle time of a rank in intervals, by cause: what the host does there, and not what
+   happens once or waits for others. Sorts and joins the intervals. */
+void rp_findings_sum_idle(const struct rp_finding_rank *rank, rp_interval_vec *in,
+                          int64_t cause_ns[RP_GAP_CAUSES]);
+
 /* Adds a finding that costs nothing itself, but makes numbers doubtful. */
 struct rp_report_finding *rp_findings_add_doubt(struct rp_findings *f, unsigned kind);
 

@@ -9,6 +9,7 @@
 #define RP_FINDING_ROWS(X, K)                                                        \
     X(atypical_step) /* first, because its idle time does not count for its cause */ \
     K(new_shapes)    /* the same */                                                  \
+    K(turns)         /* the same */                                                  \
     X(launch_bound)                                                                  \
     X(host_work)                                                                     \
     X(start_up)                                                                      \
@@ -34,6 +35,7 @@
     X(unfused_kernels)                                                               \
     K(unfused_attention)                                                             \
     K(weight_reads)                                                                  \
+    K(experts)                                                                       \
     X(small_collectives)                                                             \
     K(low_occupancy)                                                                 \
     K(slow_operator)                                                                 \

@@ -69,6 +69,10 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_CALL, OF(OTHER), .frameworks = FW(SGLANG),
      .text = "sglang.launch_server without --disable-overlap-schedule, and "
              "--tokenizer-worker-num N for work on requests"},
+    {RP_ADVISE_CALL, OF(OTHER), .frameworks = FW(VLLM), .ahead = RP_KEY_YES,
+     .text = "vllm serve --api-server-count N for work on requests"},
+    {RP_ADVISE_CALL, OF(OTHER), .frameworks = FW(SGLANG), .ahead = RP_KEY_YES,
+     .text = "sglang.launch_server --tokenizer-worker-num N for work on requests"},
     {RP_ADVISE_CALL, OF(OTHER), .frameworks = FW(TENSORRT_LLM),
      .text = "disable_overlap_scheduler: false, and num_postprocess_workers: N for work on "
              "requests"},

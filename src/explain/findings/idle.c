@@ -82,3 +82,36 @@ void rp_findings_idle(struct rp_findings *f)
     if (finding)
         rp_findings_say_idle(f, finding);
 }
+
+/* ------------------------------------------------------------------ of several causes */
+
+void rp_findings_sum_idle(const struct rp_finding_rank *rank, rp_interval_vec *in,
+                          int64_t cause_ns[RP_GAP_CAUSES])
+{
+    const uint32_t others = 1u << RP_GAP_START_UP | 1u << RP_GAP_DATA_LOADER |
+                            1u << RP_GAP_ALLOCATION | 1u << RP_GAP_PROFILER |
+                            1u << RP_GAP_OTHER_RANK;
+
+    in->n = rp_union_sort(in->at, in->n);
+    for (size_t i = 0; i < rank->gaps->n; i++) {
+        const struct rp_gap *gap = &rank->gaps->at[i];
+
+        if (!(others >> gap->cause & 1))
+            rp_ns_add(&cause_ns[gap->cause],
+                      rp_union_covers(in->at, in->n, gap->begin_ns, gap->end_ns));
+    }
+}
+
+struct rp_report_finding *rp_findings_take_idle(struct rp_findings *f, unsigned kind,
+                                                const int64_t cause_ns[RP_GAP_CAUSES])
+{
+    int64_t lost = 0;
+
+    for (size_t i = 0; i < RP_GAP_CAUSES; i++)
+        rp_ns_add(&lost, rp_ns_between(f->atypical_ns[i], cause_ns[i]));
+    struct rp_report_finding *finding = rp_findings_add(f, kind, lost);
+    for (size_t i = 0; finding && i < RP_GAP_CAUSES; i++)
+        if (cause_ns[i] > f->atypical_ns[i])
+            f->atypical_ns[i] = cause_ns[i];
+    return finding;
+}

@@ -6,6 +6,10 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_GRAPHS, .graphs = RP_KEY_NO,
      .text = "launch repeated sequences of kernels as one graph", .what_if = "cuda-graphs"},
     /* for servers whose batch runs as one graph; comes before the rows that suggest graphs */
+    {RP_ADVISE_GRAPHS, .frameworks = FW(PYTORCH), .graphs = RP_KEY_YES, .in_graphs = RP_KEY_YES,
+     .text = "a step is a graph already: .item() and .cpu() of its results one step later let the "
+             "host launch the next one meanwhile",
+     .what_if = "no-sync"},
     {RP_ADVISE_GRAPHS, .frameworks = FW(VLLM) | FW(SGLANG) | FW(TENSORRT_LLM), .graphs = RP_KEY_YES,
      .in_graphs = RP_KEY_YES, .text = ""},
     {RP_ADVISE_GRAPHS, .graphs = RP_KEY_YES,
@@ -72,6 +76,12 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_CALL, .frameworks = FW(SGLANG),
      .text = "sglang.launch_server without --disable-overlap-schedule: the next batch is "
              "prepared while the device works"},
+    {RP_ADVISE_CALL, .frameworks = FW(VLLM) | FW(SGLANG), .ahead = RP_KEY_YES, .text = ""},
+    {RP_ADVISE_GRAPHS, .frameworks = FW(VLLM), .vendors = BY(NVIDIA) | BY(AMD),
+     .serves = SERVES(PREFILL), .graphs = RP_KEY_NO, .text = ""},
+    {RP_ADVISE_SIZE, .frameworks = FW(VLLM), .serves = SERVES(PREFILL), .graphs = RP_KEY_NO,
+     .text = "vllm serve --max-num-batched-tokens N: more tokens in a prefill step, which runs "
+             "without graphs beyond max_cudagraph_capture_size (512 tokens by default)"},
     {RP_ADVISE_SIZE, .frameworks = FW(SGLANG), .serves = SERVES(PREFILL),
      .text = "sglang.launch_server --chunked-prefill-size: more tokens in a prefill step"},
     {RP_ADVISE_GRAPHS, .frameworks = FW(TENSORRT_LLM), .graphs = RP_KEY_NO,

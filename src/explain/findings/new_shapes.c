@@ -227,24 +227,6 @@ static enum rp_code find_users(struct shapes_ctx *c, struct kept *out, struct rp
     return RP_OK;
 }
 
-/* ------------------------------------------------------------------ the cost */
-
-static void sum_idle(struct shapes_ctx *c, struct kept *out)
-{
-    const uint32_t others = 1u << RP_GAP_START_UP | 1u << RP_GAP_DATA_LOADER |
-                            1u << RP_GAP_ALLOCATION | 1u << RP_GAP_PROFILER |
-                            1u << RP_GAP_OTHER_RANK;
-
-    c->longs.n = rp_union_sort(c->longs.at, c->longs.n);
-    for (size_t i = 0; i < c->rank->gaps->n; i++) {
-        const struct rp_gap *gap = &c->rank->gaps->at[i];
-
-        if (!(others >> gap->cause & 1))
-            rp_ns_add(&out->cause_ns[gap->cause],
-                      rp_union_covers(c->longs.at, c->longs.n, gap->begin_ns, gap->end_ns));
-    }
-}
-
 static enum rp_code count_kinds(struct shapes_ctx *c, struct kept *out, struct rp_err *err)
 {
     RP_SCOPED(rp_map_release) struct rp_map known = {0};
@@ -276,7 +258,7 @@ static enum rp_code new_shapes_measure(const struct rp_finding_rank *rank, void 
     if (code == RP_OK)
         code = find_users(&c, out, err);
     if (code == RP_OK && out->nnames) {
-        sum_idle(&c, out);
+        rp_findings_sum_idle(rank, &c.longs, out->cause_ns);
         code = count_kinds(&c, out, err);
     }
     rp_work_tokens_release(&c.tokens);
@@ -304,17 +286,11 @@ static unsigned kind_of(const struct kept *k)
 static void new_shapes_find(struct rp_findings *f)
 {
     const struct kept *k = rp_findings_kept(f, f->chain->lead);
-    int64_t lost = 0;
-
-    for (size_t i = 0; k && i < RP_GAP_CAUSES; i++)
-        rp_ns_add(&lost, rp_ns_between(f->atypical_ns[i], k->cause_ns[i]));
     struct rp_report_finding *finding =
-        k && k->names[0] ? rp_findings_add(f, kind_of(k), lost) : NULL;
+        k && k->names[0] ? rp_findings_take_idle(f, kind_of(k), k->cause_ns) : NULL;
+
     if (!finding)
         return;
-    for (size_t i = 0; i < RP_GAP_CAUSES; i++)
-        if (k->cause_ns[i] > f->atypical_ns[i])
-            f->atypical_ns[i] = k->cause_ns[i];
     for (size_t i = 0; i < SHOWN && k->names[i]; i++) {
         finding->where.names[i] = k->names[i];
         RP_SAY(f, finding, "rank %d: %s: %s of new shapes took %s each%s%s",

@@ -518,7 +518,8 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_CALL, OF(PRECISION), .text = "bfloat16 or TF32 for matrix products",
      .what_if = "dtype=bf16"},
     {RP_ADVISE_CALL, OF(PRECISION), .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
-     .text = "torch.set_float32_matmul_precision(\"high\") (TF32), or "
+     .text = "torch.set_float32_matmul_precision(\"high\") and, for convolutions, "
+             "torch.backends.cudnn.allow_tf32 = True (TF32), or "
              "torch.autocast(\"cuda\", dtype=torch.bfloat16)",
      .what_if = "dtype=bf16"},
     {RP_ADVISE_CALL, OF(PRECISION), .frameworks = FW(PYTORCH), .vendors = BY(AMD),
@@ -578,7 +579,7 @@ const struct rp_finding rp_finding_slow_operator = {
                .least_share = PLACED_SHARE},
               {"small", "an operator runs far below what the device can do: its matrices are small",
                .least_share = PLACED_SHARE},
-              {"precision", "matrix products in float32 do not use the matrix units",
+              {"precision", "products or convolutions in float32 do not use the matrix units",
                .least_share = PLACED_SHARE},
               {"product", "matrix products run slower than smaller ones of the same recording",
                .least_share = PLACED_SHARE},

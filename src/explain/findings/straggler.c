@@ -321,8 +321,7 @@ static const struct rp_advice_row advice[] = {
      .what_if = "straggler=median"},
     {RP_ADVISE_LOOK, OF(UNEVEN),
      .text = "give the ranks equal work in each step: batches with as many tokens, experts with as "
-             "many of them; look for what interrupts their hosts",
-     .what_if = "straggler=median"},
+             "many of them; look for what interrupts their hosts"},
 };
 
 const struct rp_finding rp_finding_straggler = {
@@ -338,7 +337,8 @@ const struct rp_finding rp_finding_straggler = {
          {"of a host", "the ranks of a host are slower than the others, which wait for them"},
          {"of a stage",
           "a stage of the pipeline takes longer for the same work, and the others wait for it"},
-         {"uneven", "work is uneven: ranks are late in turn, and the others wait for them"}},
+         {"uneven", "work is uneven: ranks are late in turn, and the others wait for them",
+          .unpredicted = true}},
     .condition =
         "collectives were matched; the kind is what the rank that delays the others most did "
         "longer before ([Communication](definitions/ranks.md#communication))",

@@ -28,6 +28,12 @@ static const struct rp_advice_row advice[] = {
      .text = "sglang.launch_server without --disable-overlap-schedule, or "
              "--num-continuous-decode-steps N",
      .what_if = "no-sync"},
+    {RP_ADVISE_CALL, .frameworks = FW(VLLM), .ahead = RP_KEY_YES,
+     .text = "'reprise critpath' shows what it waits for: the next step is prepared ahead already"},
+    {RP_ADVISE_CALL, .frameworks = FW(SGLANG), .ahead = RP_KEY_YES,
+     .text = "sglang.launch_server --num-continuous-decode-steps N: the next batch is prepared "
+             "ahead already",
+     .what_if = "no-sync"},
     {RP_ADVISE_CALL, .frameworks = FW(TENSORRT_LLM),
      .text = "disable_overlap_scheduler: false: the next step is prepared before the tokens of "
              "this one are read",

@@ -43,6 +43,10 @@ RP_LIMIT(SOME_EVENTS, "events of a rank",
 #define ENOUGH_STEPS 4
 RP_LIMIT(ENOUGH_STEPS, "steps",
          "that tell how far steps differ; of fewer all are taken, if possible");
+#define STANDS_FOR 0.01
+RP_LIMIT(STANDS_FOR, "of a step",
+         "steps whose mean differs by more from that of all steps do not stand for them: all are "
+         "taken, if possible, so that 'simulate' says the same");
 RP_LIMIT(MOST_ALL_EVENTS, "events of all ranks", "beyond, some ranks stand for the others");
 RP_LIMIT(NODE, "ranks", "that may have as many events each; more ranks have them together");
 RP_LIMIT(LEAST_LOST, "of the window",
@@ -102,6 +106,24 @@ enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct 
     return code == RP_NOMEM ? rp_err_nomem(err, "simulating") : RP_OK;
 }
 
+/* The mean of n steps, in ns. */
+static double mean_step(const struct rp_trace *t, uint32_t first, uint32_t n)
+{
+    double sum = 0;
+
+    for (uint32_t i = first; i < first + n; i++)
+        sum += (double)rp_ns_between(t->steps[i].begin_ns, t->steps[i].end_ns);
+    return sum / n;
+}
+
+/* The first step is left out: it warms up. */
+static bool stand_for_all(const struct rp_trace *t, uint32_t first, uint32_t n)
+{
+    double all = mean_step(t, 1, t->nsteps - 1);
+
+    return fabs(mean_step(t, first, n) - all) <= STANDS_FOR * all;
+}
+
 /* Takes steps from the middle on, because the first ones warm up. Their number is a power of two,
    so that ranks with about equally many events take the same; 0: all. */
 static uint32_t some_steps(const struct rp_trace *t, uint32_t *first)
@@ -113,7 +135,7 @@ static uint32_t some_steps(const struct rp_trace *t, uint32_t *first)
         return 0;
     while (2 * n <= t->nsteps - *first && (uint64_t)t->ev.n * 2 * n / t->nsteps <= SOME_EVENTS)
         n *= 2;
-    return n < ENOUGH_STEPS && !is_too_large(t, true) ? 0 : n;
+    return (n < ENOUGH_STEPS || !stand_for_all(t, *first, n)) && !is_too_large(t, true) ? 0 : n;
 }
 
 /* The model of a large recording is one of some of its steps. */

@@ -50,12 +50,17 @@ static void hint_at_marks(struct rp_report_ctx *j)
 }
 
 /* "without the recorder at most about 31.2 ms of 40.9 ms a step": steps without detail still have
-   CUPTI attached. */
+   CUPTI attached. A host that runs ahead of its device was measured in its own steps: if these are
+   shorter than what the device needs, they say nothing. */
 static void say_unrecorded(struct rp_report_ctx *j)
 {
     const struct rp_trace_life *life = &rp_report_ctx_part(j, 0)->life;
+    const struct rp_breakdown *b = &rp_report_ctx_part(j, 0)->b;
     struct rp_report_root *out = j->out;
 
+    if ((double)life->unrecorded_ns * (double)b->window_ns <
+        (double)life->recorded_ns * (double)b->busy_ns)
+        return;
     if (life->unrecorded_ns <= 0 || life->recorded_ns <= 0 || out->step_ns == RP_ABSENT_I64)
         return;
     out->unprofiled_ns =

@@ -7,6 +7,8 @@
 #include "facts/work/workload.h"
 
 #include "base/decides.h"
+#include "facts/torch_names.h"
+#include "facts/work/attribution.h"
 #include "trace/meta.h"
 #include "trace/names.h"
 
@@ -26,6 +28,7 @@ enum sign {
     SIGN_SGLANG,
     SIGN_SGLANG_PREFILL,
     SIGN_SGLANG_DECODE,
+    SIGN_AHEAD, /* a server prepares the next batch meanwhile */
     SIGN_TENSORRT_LLM,
     SIGN_MINDSPORE,
     SIGN_PREFILL, /* ranges of servers: requests in their phases */
@@ -61,6 +64,8 @@ enum sign {
 
 /* In lower case; the first row that matches decides. */
 static const struct rp_name_pattern signs[] = {
+    {"event_loop_overlap", SIGN_AHEAD, "SGLang's scheduler"},
+    {"step_with_batch_queue", SIGN_AHEAD, "vLLM's engine with --async-scheduling"},
     {"sglang", SIGN_SGLANG, "files and ranges of sglang"},
     {"sgl_kernel", SIGN_SGLANG, "its operators"},
     {"step[decode", SIGN_SGLANG_DECODE, "its marks of steps"},
@@ -213,6 +218,16 @@ static uint8_t sign_of(struct workload_ctx *ctx, rp_str name)
     return *sign;
 }
 
+/* Whether an operator calls it whose library tries kernels for each shape: PyTorch empties its
+   cache for that (cudnn.benchmark). */
+static bool is_of_plan(const struct rp_trace *t, rp_event e)
+{
+    rp_event op = rp_event_around(t, e, RP_KIND_CPU_OP);
+
+    return op != RP_NONE && rp_torch_is(rp_trace_str(t, t->ev.name[op]),
+                                        rp_trace_str_len(t, t->ev.name[op]), RP_TORCH_PLANS);
+}
+
 static enum rp_code scan_events(struct workload_ctx *ctx, struct rp_err *err)
 {
     const struct rp_events *ev = &ctx->t->ev;
@@ -225,7 +240,8 @@ static enum rp_code scan_events(struct workload_ctx *ctx, struct rp_err *err)
         uint8_t place = place_of[ev->kind[e]];
 
         ctx->seen[place] |= UINT64_C(1) << sign;
-        if (place == ON_RUNTIME) {
+        if (place == ON_RUNTIME && (sign == SIGN_ALLOC || sign == SIGN_FREE) &&
+            !is_of_plan(ctx->t, e)) {
             ctx->allocs += sign == SIGN_ALLOC;
             ctx->frees += sign == SIGN_FREE;
         }
@@ -464,6 +480,7 @@ enum rp_code rp_workload_find(const struct rp_trace *trace, struct rp_workload *
             out->parallel == RP_PARALLEL_NONE ? RP_TRANSPORT_NONE : find_transport(&ctx);
         out->compiled = is_compiled(&ctx, out->framework);
         out->graphs = has_any(&ctx, SIGN_GRAPH);
+        out->ahead = has_any(&ctx, SIGN_AHEAD);
         out->plain_update =
             out->mode == RP_MODE_TRAINING &&
             (has(&ctx, ON_HOST, SIGN_UPDATE) || has(&ctx, ON_DEVICE, SIGN_UPDATE)) &&

@@ -111,8 +111,9 @@ struct rp_workload {
     bool graphs;       /* graphs of device work are captured or launched */
     bool in_graphs;    /* most of the device time is in graphs; filled by the caller */
     bool plain_update; /* parameters are updated without fused kernels, although these exist */
-    bool no_bf16;      /* the device has no bf16; filled by the caller */
-    bool half_comm;    /* most of the time of `collective` is that of 16-bit elements, or smaller */
+    bool ahead;   /* a server prepares the next batch while the device works; false: or not known */
+    bool no_bf16; /* the device has no bf16; filled by the caller */
+    bool half_comm; /* most of the time of `collective` is that of 16-bit elements, or smaller */
     uint8_t collective; /* enum rp_coll_kind with most time; the caller fills both */
     bool uncached; /* memory is allocated and freed call by call, without a caching allocator */
     bool with_stack, with_shapes; /* what else the profiler recorded */

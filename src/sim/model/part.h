@@ -111,7 +111,10 @@ struct rp_sim_part {
     RP_VEC(uint8_t) priorities;         /* by node; empty if none has one */
     RP_VEC(uint8_t) device_rules;       /* enum rp_sim_device_rule */
     RP_VEC(struct rp_sim_piece) pieces; /* in the order of time; none if no steps are marked */
+    uint32_t turns;                     /* in the steps of the pieces (facts/work/turns.h) */
     RP_VEC(struct rp_sim_ratio) ratios; /* by node, for another number format; or empty */
+    const char *wait_line; /* "train.py(31): step", where the host waits for the device most often,
+                              in the arena; NULL: not recorded */
     const char *update; /* the mark of its optimizer, "Optimizer.step#AdamW.step", in the arena; or
                            NULL */
     const char *gpu;    /* name of the first device, in the arena; NULL: not recorded */

@@ -6,9 +6,14 @@
 #include "base/order.h"
 #include "facts/host/signs.h"
 #include "facts/times/step_times.h"
+#include "facts/torch_names.h"
+#include "facts/work/ancestors.h"
 #include "facts/work/tokens.h"
+#include "facts/work/turns.h"
 #include "sim/engine/task_graph.h"
 #include "sim/model/steps.h"
+
+#include <string.h>
 
 struct launched {
     int64_t ns; /* the call */
@@ -27,9 +32,10 @@ struct pieces_ctx {
     RP_VEC(uint32_t) uses; /* by kind */
     RP_VEC(struct launched) list;
     RP_VEC(int64_t) waits;
-    RP_VEC(uint32_t) node_of; /* by event: its first node, or RP_NONE */
-    RP_VEC(uint8_t) launches; /* by track: compute */
-    RP_VEC(uint8_t) judged;   /* by step */
+    RP_VEC(uint32_t) node_of;  /* by event: its first node, or RP_NONE */
+    RP_VEC(uint8_t) launches;  /* by track: compute */
+    RP_VEC(uint8_t) judged;    /* by step */
+    RP_VEC(uint32_t) waits_in; /* by name of a frame */
 };
 
 RP_ORDER(by_call, struct launched, RP_UP(ns), RP_UP(item))
@@ -59,6 +65,33 @@ static enum rp_code list_launches(struct pieces_ctx *c, const struct rp_work *wo
     return RP_OK;
 }
 
+/* Counts a wait for the innermost frame of the program's own code. */
+static void count_line(struct pieces_ctx *c, rp_event e)
+{
+    const struct rp_trace *t = c->t;
+
+    RP_FOR_ANCESTORS (t, e) {
+        const char *name = rp_trace_str(t, t->ev.name[e]);
+
+        if (t->ev.kind[e] == RP_KIND_PYTHON && strchr(name, '(') &&
+            !rp_torch_means(name, RP_TORCH_LIBRARY)) {
+            c->waits_in.at[t->ev.name[e]]++;
+            return;
+        }
+    }
+}
+
+static void name_line(struct pieces_ctx *c)
+{
+    rp_str most = 0;
+
+    for (rp_str i = 0; i < c->waits_in.n; i++)
+        if (c->waits_in.at[i] > c->waits_in.at[most])
+            most = i;
+    if (c->waits_in.n && c->waits_in.at[most])
+        c->part->wait_line = rp_arena_strdup(&c->part->graph.arena, rp_trace_str(c->t, most));
+}
+
 /* Lists waits of threads that launch, because a thread that only loads input may wait for its
    copies. */
 static enum rp_code list_waits(struct pieces_ctx *c, struct rp_err *err)
@@ -66,6 +99,8 @@ static enum rp_code list_waits(struct pieces_ctx *c, struct rp_err *err)
     const struct rp_trace *t = c->t;
     RP_VEC(uint8_t) known = {0};
     enum rp_code code = rp_vec_zeros(&known, t->str.n, err);
+    if (code == RP_OK)
+        code = rp_vec_zeros(&c->waits_in, t->str.n, err);
     for (rp_event e = 0; code == RP_OK && e < t->ev.n; e++) {
         uint8_t *k = &known.at[t->ev.name[e]];
 
@@ -73,9 +108,12 @@ static enum rp_code list_waits(struct pieces_ctx *c, struct rp_err *err)
             continue;
         if (!*k)
             *k = rp_host_signs(rp_trace_str(t, t->ev.name[e])) & RP_SIGN_BLOCKS ? 2 : 1;
-        if (*k == 2)
+        if (*k == 2) {
             code = rp_vec_push(&c->waits, t->ev.ts_ns[e], err);
+            count_line(c, e);
+        }
     }
+    name_line(c);
     rp_sort(c->waits.at, c->waits.n, sizeof *c->waits.at, by_time);
     rp_vec_release(&known);
     return code;
@@ -133,6 +171,23 @@ static enum rp_code cut_pieces(struct pieces_ctx *c, struct rp_err *err)
 
 /* ------------------------------------------------------------------ all of it */
 
+static enum rp_code count_turns(struct pieces_ctx *c, const struct rp_work *work,
+                                struct rp_err *err)
+{
+    rp_turn_vec turns = {0};
+    enum rp_code code = rp_work_turns(work, &turns, err);
+
+    for (size_t i = 0; i < turns.n; i++) {
+        int64_t ns =
+            c->part->marks_on_device ? turns.at[i].read_ns : c->t->ev.ts_ns[turns.at[i].call];
+        uint16_t step = rp_sim_step_at(c->part, ns);
+
+        c->part->turns += step != RP_NO_STEP && c->judged.at[step];
+    }
+    rp_vec_release(&turns);
+    return code;
+}
+
 static enum rp_code prepare(struct pieces_ctx *c, struct rp_err *err)
 {
     const struct rp_stepgraph *g = &c->part->graph;
@@ -166,6 +221,8 @@ enum rp_code rp_sim_pieces_find(struct rp_sim_part *part, const struct rp_trace 
         code = list_waits(&c, err);
     if (code == RP_OK)
         code = cut_pieces(&c, err);
+    if (code == RP_OK)
+        code = count_turns(&c, work, err);
     rp_work_tokens_release(&c.tokens);
     rp_map_release(&c.kinds);
     rp_vec_release(&c.uses);
@@ -174,5 +231,6 @@ enum rp_code rp_sim_pieces_find(struct rp_sim_part *part, const struct rp_trace 
     rp_vec_release(&c.node_of);
     rp_vec_release(&c.launches);
     rp_vec_release(&c.judged);
+    rp_vec_release(&c.waits_in);
     return code;
 }

@@ -306,14 +306,33 @@ bool rp_sim_cost_is_known(const struct rp_sim_run *run)
     return run->parts[0]->quick_ns || run->cost_factor > 0;
 }
 
+/* How long the busiest stream works in a step: the device does not become faster. */
+static int64_t work_of_step(const struct rp_sim_run *run)
+{
+    int64_t most = 0;
+
+    for (size_t k = 0; k < run->graph->lanes.n; k++) {
+        const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
+        int64_t sum = 0;
+
+        for (uint32_t i = lane->first; lane->device && i < lane->end; i++)
+            if (rp_sim_note_of(run, i)->step != RP_NO_STEP)
+                rp_ns_add(&sum, run->overlay.dur_ns.at[i]);
+        most = sum > most ? sum : most;
+    }
+    return run->parts[0]->nsteps ? most / run->parts[0]->nsteps : 0;
+}
+
 /* If `record` measured how long steps are without it, the estimate is made to agree, if
-   possible. */
+   possible. A host that runs ahead of its device was measured in its own steps, which may be
+   shorter than the work of the device. */
 enum rp_code rp_sim_cost_take_measured(struct rp_sim_run *run, struct rp_err *err)
 {
     double ratio = run->nranks ? run->parts[0]->unrecorded_ratio : 0;
     struct rp_err why = RP_ERR_INIT;
 
-    if (ratio <= 0 || ratio >= 1)
+    if (ratio <= 0 || ratio >= 1 ||
+        ratio * (double)rp_sim_measured_ns(run) < (double)work_of_step(run))
         return RP_OK;
     enum rp_code code =
         rp_sim_cost_calibrate(run, (int64_t)(ratio * (double)rp_sim_measured_ns(run)), &why);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* no-sync: the host never waits for the device. */
 #include "facts/torch_names.h"
+#include "facts/work/turns.h"
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/repeats.h"
 
@@ -19,6 +20,12 @@ static enum rp_whatif_verdict judge(const struct rp_sim_run *run, struct rp_aren
         return RP_WHATIF_SAY(why, NOT,
                              "%s, whose library measures kernels: the program reads nothing",
                              rp_sim_waits_text(&r, scratch));
+    if (r.turns >= RP_TURNS_MANY)
+        return RP_WHATIF_SAY(
+            why, NOT,
+            "%s, and %u times it uploads before the device goes on: what it uploads "
+            "may be made of what it read",
+            rp_sim_waits_text(&r, scratch), r.turns);
     if (rp_sim_reads_decide(&r))
         return RP_WHATIF_SAY(why, NOT,
                              "%s, and what it reads may decide what it launches: %u different "

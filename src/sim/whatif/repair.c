@@ -4,6 +4,9 @@
  * all other work is as recorded (docs/definitions.md, "Places"). Work includes tasks, and what
  * threads do between them, by the next task; transfers are compared by kind, size and place. Delays
  * by chance, now on one rank and then on another, may remain, so the interval covers both cases.
+ *
+ * Times are judged as they were recorded: without the profiler's cost, which all ranks pay, the
+ * same differences would be larger shares of shorter times, and chance would look like a fault.
  */
 #include "base/hash.h"
 #include "base/order.h"
@@ -13,6 +16,7 @@
 #include "sim/model/steps.h"
 #include "sim/whatif/nodes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +37,7 @@ struct compared {
 
 struct repair {
     struct rp_sim_run *run;
+    struct rp_overlay recorded; /* without the changes of the run */
     size_t nranks, nsteps;
     struct repair_rank *ranks;
     RP_VEC(struct compared) times;
@@ -81,7 +86,7 @@ static int class_of_edge(const struct repair *r, uint32_t edge)
     const struct rp_task_link *link = &r->run->tasks.edges.at[edge];
     unsigned kind = RP_SIM_EDGE_KIND(link->flags);
 
-    return (kind == RP_SG_ORDER || kind == RP_SG_HAND_OFF) && r->run->overlay.lag_ns.at[edge] > 0 &&
+    return (kind == RP_SG_ORDER || kind == RP_SG_HAND_OFF) && r->recorded.lag_ns.at[edge] > 0 &&
                    class_of(r, link->to) == CALLS
                ? GAPS
                : -1;
@@ -130,7 +135,7 @@ static enum rp_code add_time(struct repair *r, uint32_t at, uint32_t node, int c
 
 static enum rp_code list_times(struct repair *r, struct rp_err *err)
 {
-    const struct rp_overlay *o = &r->run->overlay;
+    const struct rp_overlay *o = &r->recorded;
     uint32_t n = (uint32_t)rp_sim_nnodes(r->run);
 
     for (uint32_t i = 0; i < n; i++)
@@ -230,17 +235,33 @@ static enum rp_code find_chance(struct repair *r, struct rp_err *err)
     return RP_OK;
 }
 
+/* Shortens what a time takes now. The host's excess is as long without the profiler; that of a
+   kernel is a share of it. */
+static enum rp_code shorten(struct repair *r, uint32_t at, int64_t recorded_ns, double cut_ns,
+                            struct rp_err *err)
+{
+    struct rp_overlay *o = &r->run->overlay;
+    uint32_t n = (uint32_t)rp_sim_nnodes(r->run);
+    int64_t now_ns = at < n ? o->dur_ns.at[at] : o->lag_ns.at[at - n];
+    double part = cut_ns / (double)recorded_ns;
+
+    if (now_ns <= 0)
+        return RP_OK;
+    if (at >= n || rp_sim_is_host(r->run, at))
+        part = fmin(cut_ns / (double)now_ns, 1);
+    return at < n ? rp_sim_scale_node(r->run, at, 1 - part, err)
+                  : rp_overlay_set_lag(o, at - n, now_ns - (int64_t)(part * (double)now_ns), err);
+}
+
 /* Weighs each time that is compared, or shortens it. */
 static enum rp_code each_time(struct repair *r, bool weigh, struct rp_err *err)
 {
-    struct rp_overlay *o = &r->run->overlay;
     uint32_t n = (uint32_t)rp_sim_nnodes(r->run);
 
     for (size_t i = 0; i < r->times.n; i++) {
         const struct compared *t = &r->times.at[i];
         struct rp_peer_rank *rank = &r->peers[t->rank];
-        bool edge = t->at >= n;
-        int64_t ns = edge ? o->lag_ns.at[t->at - n] : o->dur_ns.at[t->at];
+        int64_t ns = t->at < n ? r->recorded.dur_ns.at[t->at] : r->recorded.lag_ns.at[t->at - n];
         uint32_t cell = r->ranks[t->rank].moved[t->cell];
 
         if (r->run->lean == RP_LEAN_MORE_LATENCY && r->by_chance[t->rank])
@@ -250,10 +271,8 @@ static enum rp_code each_time(struct repair *r, bool weigh, struct rp_err *err)
             continue;
         }
         double cut = rp_peers_cut(rank, cell, (double)ns, 1);
-        if (cut > 0 && edge)
-            RP_TRY(rp_overlay_set_lag(o, t->at - n, ns - (int64_t)cut, err));
-        else if (cut > 0)
-            RP_TRY(rp_sim_scale_node(r->run, t->at, 1 - cut / (double)ns, err));
+        if (cut > 0)
+            RP_TRY(shorten(r, t->at, ns, cut, err));
     }
     return RP_OK;
 }
@@ -346,6 +365,8 @@ static enum rp_code scale_transfers(struct repair *r, struct rp_err *err)
 
 static enum rp_code repair_all(struct repair *r, struct rp_err *err)
 {
+    RP_TRY(rp_overlay_copy(&r->recorded, &r->run->overlay, err));
+    rp_overlay_undo(&r->recorded, 0);
     RP_TRY(list_times(r, err));
     RP_TRY(judge_times(r, err));
     RP_TRY(find_chance(r, err));
@@ -374,6 +395,7 @@ enum rp_code rp_whatif_repair(struct rp_sim_run *run, struct rp_err *err)
         rp_vec_release(&r.ranks[k].cell_list);
     }
     rp_vec_release(&r.times);
+    rp_overlay_release(&r.recorded);
     free(r.ranks);
     free(r.hashes);
     rp_arena_release(&r.arena);

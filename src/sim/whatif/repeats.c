@@ -4,6 +4,7 @@
 #include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
+#include "result/print_units.h"
 #include "sim/whatif/nodes.h"
 
 #include <math.h>
@@ -102,14 +103,19 @@ static enum rp_code find_waiting(const struct rp_sim_run *run, struct rp_arena *
                                  struct rp_sim_repeats *r, struct rp_err *err)
 {
     uint32_t *count = RP_ARENA_NEW(arena, uint32_t, run->graph->names.n + 1), most = 0;
+    bool *counted = RP_ARENA_NEW(arena, bool, run->nnodes + 1);
+    int64_t all_ns = 0;
 
-    RP_TRY(rp_err_need(count, err, "simulating"));
+    RP_TRY(rp_err_need(count && counted ? count : NULL, err, "simulating"));
     for (size_t k = 0; k < run->tasks.edges.n; k++) {
         uint32_t i = run->tasks.edges.at[k].to;
 
         if (RP_SIM_EDGE_KIND(run->tasks.edges.at[k].flags) != RP_SG_SYNC || i >= run->nnodes ||
-            !rp_sim_in_steps(run, i) || rp_sim_node(run, i)->kind != RP_SG_RUNTIME)
+            !rp_sim_in_steps(run, i) || rp_sim_node(run, i)->kind != RP_SG_RUNTIME || counted[i])
             continue;
+        counted[i] = true;
+        rp_ns_add(&all_ns,
+                  rp_ns_between(rp_sim_node(run, i)->start_ns, rp_sg_end_ns(rp_sim_node(run, i))));
         uint32_t name =
             rp_sim_note_of(run, i)->op ? rp_sim_note_of(run, i)->op : rp_sim_node(run, i)->name;
         if (++count[name] > most) {
@@ -117,6 +123,9 @@ static enum rp_code find_waiting(const struct rp_sim_run *run, struct rp_arena *
             r->waiting = waiter(run, i);
         }
     }
+    r->waited_ns =
+        all_ns / (int64_t)run->nranks / (run->parts[0]->nsteps ? run->parts[0]->nsteps : 1);
+    r->line = run->parts[0]->wait_line;
     return RP_OK;
 }
 
@@ -138,6 +147,7 @@ enum rp_code rp_sim_repeats_find(const struct rp_sim_run *run, struct rp_arena *
                                     .launches = in_a_step(t.launches, &t),
                                     .pieces = in_a_step(t.pieces, &t),
                                     .waits = in_a_step(t.pieces - t.joined, &t),
+                                    .turns = in_a_step(run->parts[rank]->turns, &t),
                                     .kinds = t.kinds,
                                     .longest = t.longest,
                                     .share = (double)t.again / t.launches};
@@ -152,9 +162,11 @@ const char *rp_sim_waits_text(const struct rp_sim_repeats *r, struct rp_arena *a
 {
     const char *often = r->waits == 1 ? "once" : rp_arena_textf(arena, "%u times", r->waits);
 
-    return rp_arena_textf(arena, "the host waits for the device %s in a step%s%s%s", often,
+    return rp_arena_textf(arena, "the host waits for the device %s in a step%s%s%s%s%s%s", often,
                           r->waiting ? " (" : "", r->waiting ? r->waiting : "",
-                          r->waiting ? ")" : "");
+                          r->waiting && r->line ? rp_arena_textf(arena, " at %.80s", r->line) : "",
+                          r->waiting ? ")" : "", r->waited_ns ? ", for " : "",
+                          r->waited_ns ? rp_units_time(arena, r->waited_ns) : "");
 }
 
 const char *rp_sim_repeats_text(const struct rp_sim_repeats *r, struct rp_arena *arena)

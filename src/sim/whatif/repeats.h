@@ -24,6 +24,9 @@ struct rp_sim_repeats {
     uint32_t waits;           /* waits of the host between launches */
     uint32_t kinds, longest;  /* different pieces that are repeated, and launches in the longest */
     double share;             /* share of the launches that are repeated */
+    uint32_t turns;           /* reads that decide what is uploaded (facts/work/turns.h) */
+    int64_t waited_ns;        /* how long the host waits in a step, on average */
+    const char *line;         /* the frame of the program in which it waits most often, or NULL */
     const char *waiting;      /* the operator or call that waits most often; NULL if none does */
 };
 

@@ -438,6 +438,14 @@ static void join_in_backward(struct loop *w)
     w->marks.n = kept;
 }
 
+/* Rounds of so many marks are like each other, and so is every second one; work that depends on
+   data may agree once by chance. */
+static bool is_round(const struct loop *w, size_t lag, double one)
+{
+    return difference(w, lag) < one / 2 &&
+           (2 * lag + 1 >= w->marks.n || difference(w, 2 * lag) < one / 2);
+}
+
 static size_t marks_of_round(const struct loop *w)
 {
     double one = difference(w, 1);
@@ -448,7 +456,7 @@ static size_t marks_of_round(const struct loop *w)
     if (one < RP_SAME_WORK)
         return 1;
     for (lag = 2; lag <= MOST_MARKS && LEAST_MARKS * lag <= w->marks.n; lag++)
-        if (difference(w, lag) < one / 2)
+        if (is_round(w, lag, one))
             return w->kind != LOOP_LOADER && w->kind != LOOP_FORWARD && is_now_and_then(w, lag)
                        ? 1
                        : lag;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Findings: what each of their kinds is told by, and on both sides of the numbers that they decide
  * by. */
+#include "cost/calls.h"
+#include "cost/category.h"
 #include "explain/findings/fragmentation.h"
 #include "explain/findings/slow_operator.h"
 #include "explain/findings/tiny_kernels.h"
@@ -604,7 +606,7 @@ static void weights_are_read_for_few_rows(void **state)
     struct rp_kept_for_weights {
         int64_t ns;
         double bytes, rate;
-        int64_t saved_ns;
+        int64_t saved_ns, vector_ns;
     } k = {.ns = 10 * MS, .bytes = 3e10, .rate = 4.8e12};
     struct bench b;
 
@@ -616,6 +618,9 @@ static void weights_are_read_for_few_rows(void **state)
     k.saved_ns = 5100 * US;
     assert_int_equal(ask(&b, &rp_finding_weight_reads)->lost_ns, 5100 * US);
     assert_contains(b.root.findings[0].evidence[0], "read 30.0 GB in 10.0 ms, at 3.00 TB/s");
+    k = (struct rp_kept_for_weights){.vector_ns = 10200 * US};
+    assert_int_equal(ask(&b, &rp_finding_weight_reads)->lost_ns, 5100 * US);
+    assert_contains(b.root.findings[0].evidence[0], "one row or a few take 10.2 ms");
     rp_arena_release(&b.arena);
 }
 
@@ -755,6 +760,88 @@ static void new_shapes_come_again(void **state)
     }
 }
 
+/* A step in which the host reads n times, waits if it does, and then uploads, a millisecond
+   later. */
+static int64_t lost_to_turns(int n, bool waits)
+{
+    struct row rows[120];
+    struct found f;
+    size_t k = 0;
+
+    rows[k++] = (struct row){'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, n * 2 * MS};
+    for (int i = 0; i < n; i++) {
+        int64_t at = i * 2 * MS;
+
+        rows[k++] =
+            (struct row){'X', "cuda_runtime", "cudaMemcpyAsync", 1, 1, at + 10, 5 * US, 2 * i + 1};
+        rows[k++] = (struct row){'X',          "gpu_memcpy", "Memcpy DtoH", 0, 7,
+                                 at + 10 * US, 990 * US,     2 * i + 1,     7};
+        rows[k++] = (struct row){
+            'X',          "cuda_runtime", waits ? "cudaStreamSynchronize" : "cudaEventRecord", 1, 1,
+            at + 20 * US, 970 * US};
+        rows[k++] = (struct row){'X',    "cuda_runtime", "cudaMemcpyAsync", 1, 1, at + 1990 * US,
+                                 5 * US, 2 * i + 2};
+        rows[k++] = (struct row){
+            'X', "gpu_memcpy", "Memcpy HtoD", 0, 7, at + 2000 * US, 10 * US, 2 * i + 2, 7};
+    }
+    find_in(&f, rows, k);
+    int64_t lost = lost_to(&f, "turns");
+    found_end(&f);
+    return lost;
+}
+
+static void turns_have_an_edge(void **state)
+{
+    UNUSED_STATE(state);
+    assert_in_range(lost_to_turns(16, true), 15900 * US, 16100 * US);
+    assert_int_equal(lost_to_turns(15, true), 0);
+    assert_int_equal(lost_to_turns(16, false), 0);
+}
+
+/* Work of 10 us, 90 us apart, by letter: gather or scatter, product, normalization. */
+static int64_t lost_to_experts(const char *ops)
+{
+    enum { MOST = 64 };
+    struct rp_cost_call calls[MOST];
+    struct rp_work_item items[MOST];
+    struct rp_gap gaps[MOST];
+    struct rp_cost_calls known = {0};
+    struct rp_work work = {0};
+    rp_gap_vec idle = {0};
+    int64_t kept[3] = {0};
+    struct rp_err err;
+    size_t n = 0;
+
+    for (; ops[n]; n++) {
+        int64_t at = (int64_t)n * 100 * US;
+
+        calls[n] = (struct rp_cost_call){.item = (uint32_t)n,
+                                         .category = ops[n] == 'g'   ? RP_CATEGORY_EMBEDDING
+                                                     : ops[n] == 'p' ? RP_CATEGORY_MATMUL
+                                                                     : RP_CATEGORY_NORMALIZATION};
+        items[n] = (struct rp_work_item){.begin_ns = at, .end_ns = at + 10 * US};
+        gaps[n] = (struct rp_gap){.begin_ns = at + 10 * US, .end_ns = at + 100 * US};
+    }
+    known.calls.at = calls;
+    work.items.at = items;
+    idle.at = gaps;
+    known.calls.n = work.items.n = idle.n = n;
+    struct rp_finding_rank rank = {.work = &work, .gaps = &idle, .calls = &known};
+    assert_int_equal(rp_finding_experts.measure(&rank, kept, &err), RP_OK);
+    return kept[2];
+}
+
+static void experts_run_in_a_loop(void **state)
+{
+    UNUSED_STATE(state);
+    /* seven of eight parts of 31 gaps of 90 us */
+    assert_int_equal(lost_to_experts("gppggppggppggppggppggppggppggppg"),
+                     31 * 90 * US - 31 * 90 * US / 8);
+    assert_int_equal(lost_to_experts("gppggppggppggppggppggppggppg"), 0);
+    assert_int_equal(lost_to_experts("gppggppggppggppgngppggppggppggppg"), 0);
+    assert_int_equal(lost_to_experts("gppggpggppggpggppggpggppggpg"), 0);
+}
+
 int test_findings(void)
 {
     const struct CMUnitTest tests[] = {
@@ -777,6 +864,8 @@ int test_findings(void)
         cmocka_unit_test(small_collectives_have_edges),
         cmocka_unit_test(attention_is_a_softmax_between_products),
         cmocka_unit_test(weights_are_read_for_few_rows),
+        cmocka_unit_test(turns_have_an_edge),
+        cmocka_unit_test(experts_run_in_a_loop),
         cmocka_unit_test(ready_threads_without_a_processor),
     };
 

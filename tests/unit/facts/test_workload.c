@@ -121,6 +121,12 @@ static void an_allocator_that_caches_nothing_is_seen(void **state)
     for (i = 0; i < 400; i++)
         rows[i].name = i % 2 ? "hipHostFree" : "hipHostMalloc";
     assert_false(workload_of(TRACE_OF(rows)).uncached);
+    for (i = 1; i < 400; i++)
+        rows[i].name = i % 2 ? "hipFree" : "hipMalloc";
+    rows[0] = (struct row){'X', "cpu_op", "aten::add", 1, 1, 0, 4000};
+    assert_true(workload_of(TRACE_OF(rows)).uncached);
+    rows[0].name = "aten::cudnn_convolution"; /* its library tries kernels */
+    assert_false(workload_of(TRACE_OF(rows)).uncached);
 }
 
 /* Traces of one event, and what that alone says; the rest is not known, none or false. */
