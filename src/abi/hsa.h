@@ -85,7 +85,7 @@ enum {
     RP_HSA_AGENT_DEVICE = 17,
     RP_HSA_AGENT_COMPUTE_UNITS = 0xa002,
     RP_HSA_AGENT_CLOCK_MHZ = 0xa003,
-    RP_HSA_AGENT_BDF = 0xa006, /* bus, device and function */
+    RP_HSA_AGENT_BDF = 0xa006,     /* bus, device and function */
     RP_HSA_AGENT_PRODUCT = 0xa009, /* 64 bytes */
     RP_HSA_AGENT_DOMAIN = 0xa00f,
     RP_HSA_DEVICE_GPU = 1,

@@ -55,13 +55,12 @@ static void hint_at_marks(struct rp_report_ctx *j)
 static void say_unrecorded(struct rp_report_ctx *j)
 {
     const struct rp_trace_life *life = &rp_report_ctx_part(j, 0)->life;
-    const struct rp_breakdown *b = &rp_report_ctx_part(j, 0)->b;
+    const struct rp_breakdown *judged = &rp_report_ctx_part(j, 0)->whole;
     struct rp_report_root *out = j->out;
 
-    if ((double)life->unrecorded_ns * (double)b->window_ns <
-        (double)life->recorded_ns * (double)b->busy_ns)
-        return;
-    if (life->unrecorded_ns <= 0 || life->recorded_ns <= 0 || out->step_ns == RP_ABSENT_I64)
+    if (life->unrecorded_ns <= 0 || life->recorded_ns <= 0 || out->step_ns == RP_ABSENT_I64 ||
+        (double)life->unrecorded_ns * (double)judged->window_ns <
+            (double)life->recorded_ns * (double)judged->busy_ns)
         return;
     out->unprofiled_ns =
         (int64_t)((double)out->step_ns * (double)life->unrecorded_ns / (double)life->recorded_ns);

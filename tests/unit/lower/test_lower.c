@@ -302,13 +302,14 @@ static void shapes_have_many_dimensions(void **state)
 }
 
 /* A loop of version 1 over a number; its condition is a comparison or the like. */
-#define LOOP(side, op, next)                                                                       \
-    CONSTANT("x", "DT_FLOAT", "", "float_val: 1")                                                  \
-    NODE("e", "Enter", "input: 'x' " TEXT("frame_name", "f"))                                      \
-    NODE("m", "Merge", "input: 'e' input: 'n'")                                                    \
-    NODE("p", "IsInf", "input: 'm'") NODE("c", "LoopCond", "input: 'p'") NODE("s", "Switch", side) \
-        NODE("b", op, "input: '" next "'") CONSTANT("two", "DT_FLOAT", DIM(2), "float_val: 1")     \
-            NODE("a", "Add", "input: 'b' input: 'two'") NODE("n", "NextIteration", "input: 'a'")   \
+#define LOOP(side, op, next)                                                                     \
+    CONSTANT("x", "DT_FLOAT", "", "float_val: 1")                                                \
+    NODE("e", "Enter", "input: 'x' " TEXT("frame_name", "f"))                                    \
+    NODE("m", "Merge", "input: 'e' input: 'n'")                                                  \
+    NODE("p", "IsInf", "input: 'm'")                                                             \
+    NODE("c", "LoopCond", "input: 'p'") NODE("s", "Switch", side)                                \
+        NODE("b", op, "input: '" next "'") CONSTANT("two", "DT_FLOAT", DIM(2), "float_val: 1")   \
+            NODE("a", "Add", "input: 'b' input: 'two'") NODE("n", "NextIteration", "input: 'a'") \
                 NODE("y", "Exit", "input: 's'")
 
 static void bad_graphs_are_refused(void **state)
