@@ -302,15 +302,17 @@ static void shapes_have_many_dimensions(void **state)
 }
 
 /* A loop of version 1 over a number; its condition is a comparison or the like. */
-#define LOOP(side, op, next)                                                                     \
-    CONSTANT("x", "DT_FLOAT", "", "float_val: 1")                                                \
-    NODE("e", "Enter", "input: 'x' " TEXT("frame_name", "f"))                                    \
-    NODE("m", "Merge", "input: 'e' input: 'n'")                                                  \
-    NODE("p", "IsInf", "input: 'm'")                                                             \
-    NODE("c", "LoopCond", "input: 'p'") NODE("s", "Switch", side)                                \
-        NODE("b", op, "input: '" next "'") CONSTANT("two", "DT_FLOAT", DIM(2), "float_val: 1")   \
-            NODE("a", "Add", "input: 'b' input: 'two'") NODE("n", "NextIteration", "input: 'a'") \
-                NODE("y", "Exit", "input: 's'")
+#define LOOP_BEGIN                                            \
+    CONSTANT("x", "DT_FLOAT", "", "float_val: 1")             \
+    NODE("e", "Enter", "input: 'x' " TEXT("frame_name", "f")) \
+    NODE("m", "Merge", "input: 'e' input: 'n'")
+#define LOOP_TEST           NODE("p", "IsInf", "input: 'm'") NODE("c", "LoopCond", "input: 'p'")
+#define LOOP_TWO            CONSTANT("two", "DT_FLOAT", DIM(2), "float_val: 1")
+#define LOOP_BODY(op, next) NODE("b", op, "input: '" next "'")
+#define LOOP_ADD            NODE("a", "Add", "input: 'b' input: 'two'")
+#define LOOP_END            NODE("n", "NextIteration", "input: 'a'") NODE("y", "Exit", "input: 's'")
+#define LOOP(side, op, next) \
+    LOOP_BEGIN LOOP_TEST NODE("s", "Switch", side) LOOP_BODY(op, next) LOOP_TWO LOOP_ADD LOOP_END
 
 static void bad_graphs_are_refused(void **state)
 {
