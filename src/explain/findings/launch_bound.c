@@ -80,8 +80,8 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_GRAPHS, .frameworks = FW(VLLM), .vendors = BY(NVIDIA) | BY(AMD),
      .serves = SERVES(PREFILL), .graphs = RP_KEY_NO, .text = ""},
     {RP_ADVISE_SIZE, .frameworks = FW(VLLM), .serves = SERVES(PREFILL), .graphs = RP_KEY_NO,
-     .text = "vllm serve --max-num-batched-tokens N: more tokens in a prefill step, which runs "
-             "without graphs beyond max_cudagraph_capture_size (512 tokens by default)"},
+     .text = "vllm serve --max-num-batched-tokens N: more tokens in a prefill step, which has no "
+             "graphs beyond the largest captured size (512 by default)"},
     {RP_ADVISE_SIZE, .frameworks = FW(SGLANG), .serves = SERVES(PREFILL),
      .text = "sglang.launch_server --chunked-prefill-size: more tokens in a prefill step"},
     {RP_ADVISE_GRAPHS, .frameworks = FW(TENSORRT_LLM), .graphs = RP_KEY_NO,

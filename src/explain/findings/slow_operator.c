@@ -518,9 +518,9 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_CALL, OF(PRECISION), .text = "bfloat16 or TF32 for matrix products",
      .what_if = "dtype=bf16"},
     {RP_ADVISE_CALL, OF(PRECISION), .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
-     .text = "torch.set_float32_matmul_precision(\"high\") and, for convolutions, "
-             "torch.backends.cudnn.allow_tf32 = True (TF32), or "
-             "torch.autocast(\"cuda\", dtype=torch.bfloat16)",
+     .text =
+         "TF32: torch.set_float32_matmul_precision(\"high\"), torch.backends.cudnn.allow_tf32 = "
+         "True; or torch.autocast(\"cuda\", dtype=torch.bfloat16)",
      .what_if = "dtype=bf16"},
     {RP_ADVISE_CALL, OF(PRECISION), .frameworks = FW(PYTORCH), .vendors = BY(AMD),
      .text = "torch.autocast with dtype=torch.bfloat16", .what_if = "dtype=bf16"},

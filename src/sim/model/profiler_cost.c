@@ -331,11 +331,11 @@ enum rp_code rp_sim_cost_take_measured(struct rp_sim_run *run, struct rp_err *er
     double ratio = run->nranks ? run->parts[0]->unrecorded_ratio : 0;
     struct rp_err why = RP_ERR_INIT;
 
-    if (ratio <= 0 || ratio >= 1 ||
-        ratio * (double)rp_sim_measured_ns(run) < (double)work_of_step(run))
+    if (ratio <= 0 || ratio >= 1)
         return RP_OK;
+    int64_t step_ns = (int64_t)(ratio * (double)rp_sim_measured_ns(run));
     enum rp_code code =
-        rp_sim_cost_calibrate(run, (int64_t)(ratio * (double)rp_sim_measured_ns(run)), &why);
+        step_ns < work_of_step(run) ? RP_USAGE : rp_sim_cost_calibrate(run, step_ns, &why);
     run->cost_known = code == RP_OK;
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
