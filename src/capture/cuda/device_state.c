@@ -57,7 +57,7 @@ static void *symbol(void *handle, const char *name)
 }
 
 /* Errors are told from now on, where the driver can tell them. */
-static bool open_errors(void *library)
+static void open_errors(void *library)
 {
     int (*create)(void **), (*subscribe)(void *, unsigned long long, void *);
 
@@ -66,10 +66,10 @@ static bool open_errors(void *library)
     *(void **)&nvml.wait = symbol(library, "nvmlEventSetWait_v2");
     if (!create || !subscribe || create(&nvml.errors) || subscribe(nvml.device, XID, nvml.errors))
         nvml.wait = NULL;
-    return true;
 }
 
-static bool open_nvml(int device)
+/* Returns why the state of the device cannot be told, or NULL. */
+static const char *open_nvml(int device)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     void *library = driver ? dlopen("libnvidia-ml.so.1", RTLD_NOW) : NULL;
@@ -85,8 +85,18 @@ static bool open_nvml(int device)
     *(void **)&nvml.memory = symbol(library, "nvmlDeviceGetMemoryInfo");
     *(void **)&nvml.fields = symbol(library, "nvmlDeviceGetFieldValues");
     *(void **)&nvml.shut_down = symbol(library, "nvmlShutdown");
-    return address_of && init && find && !address_of(address, sizeof address, device) && !init() &&
-           !find(address, &nvml.device) && open_errors(library);
+    if (!driver || !library)
+        return driver ? "libnvidia-ml.so.1 cannot be loaded" : "libcuda.so.1 is not loaded";
+    if (!address_of || !init || !find)
+        return "the driver's libraries are too old";
+    if (address_of(address, sizeof address, device))
+        return "the driver does not tell the device's address";
+    if (init())
+        return "NVML cannot be initialised";
+    if (find(address, &nvml.device))
+        return "NVML does not know the device's address";
+    open_errors(library);
+    return NULL;
 }
 
 static void tell(enum rp_capture_signal which, uint64_t value, const char *counter, double shown)
@@ -139,8 +149,11 @@ static void look(void)
         nvml.ticks++ % TICKS)
         return;
     if (!nvml.opened) {
+        const char *why = open_nvml((int)device - 1);
+
         nvml.opened = true;
-        nvml.usable = open_nvml((int)device - 1);
+        nvml.usable = !why;
+        rp_cuda.cap->fact("cuda.state", why ? why : "told by NVML");
     }
     if (!nvml.usable)
         return;
