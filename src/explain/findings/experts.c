@@ -30,6 +30,7 @@ struct loop {
     int64_t begin_ns, end_ns;
     bool open; /* a gather or a scatter, which began then, comes before */
     int64_t from_ns;
+    bool moved, moved_twice; /* gathers and scatters since the last product */
 };
 
 /* Idle time is that of all experts; one of them would remain. */
@@ -63,8 +64,20 @@ static void end_expert(const struct rp_finding_rank *rank, const struct rp_work_
         loop->end_ns = x->end_ns;
     }
     loop->open = true;
+    loop->moved_twice = loop->moved;
+    loop->moved = true;
     loop->from_ns = x->begin_ns;
     loop->now = 0;
+}
+
+/* An expert scatters before the next one gathers: with one of both in a turn, as of a policy that
+   looks up its actions, it is another loop. */
+static void add_product(const struct rp_finding_rank *rank, struct loop *loop, struct kept *out)
+{
+    if (!loop->now && !loop->moved_twice)
+        end_loop(rank, loop, out);
+    loop->now++;
+    loop->moved = loop->moved_twice = false;
 }
 
 static void leave_loop(const struct rp_finding_rank *rank, struct loop *loop, struct kept *out)
@@ -100,7 +113,7 @@ static enum rp_code experts_measure(const struct rp_finding_rank *rank, void *ke
             step = next;
         }
         if (call->category == RP_CATEGORY_MATMUL)
-            loop.now++;
+            add_product(rank, &loop, kept);
         else if (call->category == RP_CATEGORY_EMBEDDING)
             end_expert(rank, &rank->work->items.at[call->item], &loop, kept);
         else if (call->category == RP_CATEGORY_ATTENTION ||
@@ -139,7 +152,7 @@ static const struct rp_advice_row advice[] = {
 const struct rp_finding rp_finding_experts = {
     .id = "experts",
     .kinds = {{"", "experts run one after another, each with small products of its own"}},
-    .condition = "of a device whose peaks are known: a gather or scatter, products, a scatter, "
+    .condition = "of a device whose peaks are known: a gather, products, a scatter, "
                  "`LEAST_EXPERTS` times or more with equally many products, and neither "
                  "attention nor normalization in between",
     .cost = "idle time of the device in such loops, except for one expert of each",
