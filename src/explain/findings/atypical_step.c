@@ -6,10 +6,16 @@
  */
 #include "explain/findings/finding.h"
 
+/* The time of a step, without that for which its thread had no processor: a finding of its own. */
+static int64_t own_ns(const struct rp_report_step *s)
+{
+    return rp_ns_between(s->unserved_ns, rp_report_own_ns(s));
+}
+
 /* The time of a step that does not depend on the host or on other ranks. */
 static int64_t work_ns(const struct rp_report_step *s)
 {
-    return rp_ns_between(rp_ns_sum(s->b.idle_ns, s->b.exposed_comm_ns), rp_report_own_ns(s));
+    return rp_ns_between(rp_ns_sum(s->b.idle_ns, s->b.exposed_comm_ns), own_ns(s));
 }
 
 static int64_t late_ns(const struct rp_report_step *s)
@@ -74,9 +80,9 @@ static struct excess step_excess(struct rp_findings *f, const struct rp_report_s
 {
     struct excess e = {0};
 
-    if ((double)rp_report_own_ns(s) <= RP_ATYPICAL * (double)usual->step_ns)
+    if ((double)own_ns(s) <= RP_ATYPICAL * (double)usual->step_ns)
         return e;
-    e.left_ns = rp_ns_between(usual->step_ns, rp_report_own_ns(s));
+    e.left_ns = rp_ns_between(usual->step_ns, own_ns(s));
     if ((double)work_ns(s) > RP_ATYPICAL * (double)usual->work_ns)
         e.work_ns = take_excess(&e, work_ns(s), usual->work_ns);
     take_idle(f, &e, RP_GAP_NOT_LAUNCHED, s->late_ns, usual->late_ns);
@@ -184,7 +190,8 @@ const struct rp_finding rp_finding_atypical_step = {
     .cost = "in these steps, and at most what they are longer: work (step − idle − exposed "
             "communication) above the median, where it is so many times the median; then "
             "`not_launched`, `host_work` and `sync_drain` idle time above the median, where there "
-            "is more than twice as much (which is then not part of the findings of these causes)",
+            "is more than twice as much (which is then not part of the findings of these causes). "
+            "Without a device, the time for which its thread had no processor is left out",
     .numbers = RP_FINDING_NUMBER(RP_ATYPICAL),
     .test = "explain/steps_are_atypical_from_an_edge_on",
     .find = atypical_step_find,

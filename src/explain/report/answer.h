@@ -38,7 +38,9 @@ struct rp_trace;
     M(s, PLAIN, int64_t, unrecorded_ns) /* device_wait before the first work of a stream */       \
     M(s, PLAIN, bool, warm_up) /* a first step that is far longer than usual and is not judged */ \
     M(s, PLAIN, bool, no_detail) /* only its mark was recorded, so it is not judged */            \
-    M(s, TEXT, longer)           /* for an untypical step: what its thread ran longer; or NULL */
+    M(s, PLAIN, int64_t,                                                                          \
+      unserved_ns)     /* of an untypical step: without a processor, more than usual */           \
+    M(s, TEXT, longer) /* for an untypical step: what its thread ran longer; or NULL */
 RP_PART_STRUCT(rp_report_step, RP_REPORT_STEP);
 
 /* What takes the time that is judged: operators; work without an operator, by its own name; without

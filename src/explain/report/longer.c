@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds what made a step far longer than the others: the name with the largest difference of own
- * time, on the thread of the marks, between this step and a typical one. Linear in the events of
- * these steps.
+ * Finds what made a step far longer than the others: that the thread of the marks waited for a
+ * processor, or else the name with the largest difference of own time on that thread, between this
+ * step and a typical one. Linear in the events of these steps.
  */
 #include "explain/report/report.h"
 
@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "explain/short_name.h"
+#include "facts/host/processors.h"
 #include "result/print_units.h"
 
 #define MOST_STEPS 32
@@ -45,6 +46,50 @@ static enum rp_code add_time(struct longer_ctx *c, rp_event e, int64_t ns, struc
     return RP_OK;
 }
 
+static int64_t end_of(const struct rp_trace *t, size_t at, const struct rp_report_step *s)
+{
+    int64_t end = rp_ns_sum(s->b.begin_ns, s->b.window_ns);
+
+    return at + 1 < t->nsteps && t->steps[at + 1].begin_ns < end ? t->steps[at + 1].begin_ns : end;
+}
+
+/* For how long the thread of a step's mark was ready in it and had no processor. */
+static int64_t unserved_in(const struct rp_trace *t, const struct rp_processors *processors,
+                           size_t at, const struct rp_report_step *s)
+{
+    rp_track thread = t->ev.track[t->steps[at].mark];
+    int64_t begin = t->steps[at].begin_ns, end = end_of(t, at, s);
+    double ns = 0;
+
+    for (size_t i = rp_ready_first(processors, thread, begin); i < processors->ready.n; i++) {
+        const struct rp_ready *r = &processors->ready.at[i];
+
+        if (r->thread != thread || r->begin_ns >= end)
+            break;
+        ns += (double)r->ready_ns * (double)rp_ns_common(r->begin_ns, r->end_ns, begin, end) /
+              (double)rp_ns_between(r->begin_ns, r->end_ns);
+    }
+    return (int64_t)ns;
+}
+
+/* Without a device, steps that are far longer than the others may have waited for a processor. */
+static enum rp_code measure_unserved(const struct rp_trace *t, struct rp_report_step *steps,
+                                     size_t n, int64_t usual, size_t typical, struct rp_err *err)
+{
+    struct rp_processors processors;
+    enum rp_code code = rp_processors_find(t, &processors, err);
+    int64_t often = code == RP_OK ? unserved_in(t, &processors, typical, &steps[typical]) : 0;
+
+    for (size_t i = 0; i < n && code == RP_OK; i++)
+        if ((double)rp_report_own_ns(&steps[i]) > RP_ATYPICAL * (double)usual) {
+            int64_t more = rp_ns_between(often, unserved_in(t, &processors, i, &steps[i]));
+
+            steps[i].unserved_ns = more > 0 ? more : 0;
+        }
+    rp_processors_release(&processors);
+    return code;
+}
+
 /* Adds the own times of events that begin in a step, `sign` times. */
 static enum rp_code add_step(struct longer_ctx *c, size_t at, const struct rp_report_step *s,
                              int sign, struct rp_err *err)
@@ -52,11 +97,9 @@ static enum rp_code add_step(struct longer_ctx *c, size_t at, const struct rp_re
     const struct rp_trace *t = c->t;
     rp_event mark = t->steps[at].mark;
     const struct rp_track_info *track = &t->tracks[t->ev.track[mark]];
-    int64_t begin = t->steps[at].begin_ns, end = rp_ns_sum(s->b.begin_ns, s->b.window_ns);
+    int64_t begin = t->steps[at].begin_ns, end = end_of(t, at, s);
     size_t i;
 
-    if (at + 1 < t->nsteps && t->steps[at + 1].begin_ns < end)
-        end = t->steps[at + 1].begin_ns;
     RP_LOWER_BOUND_FROM(i, track->first, track->end, t->ev.ts_ns[i] < begin);
     for (; i < track->end && t->ev.ts_ns[i] < end; i++) {
         rp_event e = (rp_event)i, parent = t->ev.parent[e];
@@ -85,10 +128,18 @@ static enum rp_code compare(const struct rp_trace *t, struct rp_report_step *ste
             most = &c.times.at[i];
     int64_t more_ns =
         rp_ns_between(rp_report_own_ns(&steps[typical]), rp_report_own_ns(&steps[at]));
-    if (code == RP_OK && most && (double)most->ns >= MOST_OF * (double)more_ns) {
+    const char *waited = rp_arena_textf(arena, "its thread waited %s longer for a processor",
+                                        rp_units_time(arena, steps[at].unserved_ns));
+
+    if ((double)steps[at].unserved_ns >= MOST_OF * (double)more_ns) {
+        steps[at].longer = waited;
+    } else if (code == RP_OK && most && (double)most->ns >= MOST_OF * (double)more_ns) {
+        bool partly = (double)steps[at].unserved_ns >= MOST_OF * (double)most->ns;
+
         rp_cut_name(rp_trace_str(t, most->name), name, sizeof name);
         steps[at].longer =
-            rp_arena_textf(arena, "'%s' ran %s longer", name, rp_units_time(arena, most->ns));
+            rp_arena_textf(arena, "'%s' ran %s longer%s%s", name, rp_units_time(arena, most->ns),
+                           partly ? ", and " : "", partly ? waited : "");
     }
     rp_map_release(&c.by_name);
     rp_vec_release(&c.times);
@@ -96,7 +147,8 @@ static enum rp_code compare(const struct rp_trace *t, struct rp_report_step *ste
 }
 
 enum rp_code rp_report_say_longer(const struct rp_trace *trace, struct rp_report_step *steps,
-                                  size_t n, struct rp_arena *arena, struct rp_err *err)
+                                  size_t n, bool on_device, struct rp_arena *arena,
+                                  struct rp_err *err)
 {
     int64_t *ns = RP_ARENA_NEW(arena, int64_t, n + 1), usual;
     size_t i, left = MOST_STEPS, typical = 0;
@@ -115,6 +167,8 @@ enum rp_code rp_report_say_longer(const struct rp_trace *trace, struct rp_report
         if (rp_ns_apart(rp_report_own_ns(&steps[i]), usual) <
             rp_ns_apart(rp_report_own_ns(&steps[typical]), usual))
             typical = i;
+    if (!on_device) /* there the host may run ahead */
+        RP_TRY(measure_unserved(trace, steps, n, usual, typical, err));
     for (i = 0; i < n && left; i++)
         if ((double)rp_report_own_ns(&steps[i]) > RP_ATYPICAL * (double)usual) {
             RP_TRY(compare(trace, steps, i, typical, arena, err));

@@ -613,7 +613,8 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(tell_waits(ctx, err));
     RP_TRY(find_leads(ctx, err));
     RP_TRY(make_steps(ctx, err));
-    RP_TRY(rp_report_say_longer(ctx->t, out->steps, out->nsteps, ctx->arena, err));
+    RP_TRY(
+        rp_report_say_longer(ctx->t, out->steps, out->nsteps, ctx->w.items.n > 0, ctx->arena, err));
     RP_TRY(rp_pitfall_steps(ctx->t, out->steps, out->nsteps, &ctx->compiles, ctx->arena,
                             &out->untypical, err));
     RP_TRY(rp_host_calls_init(&out->calls, ctx->t, ctx->scope, rp_stall_usual.floor_ns, ctx->arena,

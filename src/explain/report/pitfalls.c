@@ -286,7 +286,9 @@ static const char *step_reason(const struct rp_trace *t, size_t at, const struct
         return "compilation, as the log of torch.compile says";
     if (paused_in(t, step))
         return "the recording was paused in it";
-    return at == 0 ? "the first step: warm-up" : "the trace does not show why";
+    if (at == 0)
+        return "the first step: warm-up";
+    return on->longer ? on->longer : "the trace does not show why";
 }
 
 bool rp_report_steps_alike(const struct rp_report_step *steps, size_t n)

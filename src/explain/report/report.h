@@ -80,7 +80,8 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
 /* For steps that are far longer than the others, says what their threads did longer than in a
    typical step. */
 enum rp_code rp_report_say_longer(const struct rp_trace *trace, struct rp_report_step *steps,
-                                  size_t n, struct rp_arena *arena, struct rp_err *err);
+                                  size_t n, bool on_device, struct rp_arena *arena,
+                                  struct rp_err *err);
 
 /* Fills the samples of all ranks, their line and their rows; nothing if there are none. */
 enum rp_code rp_report_join_samples(const struct rp_ranks *ranks, struct rp_arena *arena,

@@ -12,6 +12,7 @@
 #include "trace/meta.h"
 #include "trace/names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define NAME_TEXT(name, text) text,
@@ -47,8 +48,9 @@ enum sign {
     SIGN_GLOO,
     SIGN_MPI,
     SIGN_ONECCL,
-    SIGN_ATEN, /* PyTorch's own kernels */
-    SIGN_XLA,  /* XLA's own kernels and calls */
+    SIGN_ATEN,    /* PyTorch's own kernels */
+    SIGN_ATEN_OP, /* its operators */
+    SIGN_XLA,     /* XLA's own kernels and calls */
     SIGN_MTIA,
     SIGN_ALLOC, /* memory of the device; occurrences are counted */
     SIGN_FREE,
@@ -152,6 +154,7 @@ static const struct rp_name_pattern signs[] = {
     {"ampere_", SIGN_NVIDIA, "cuBLAS"},
     {"nvjet", SIGN_NVIDIA, "cuBLAS"},
     {"at::native", SIGN_ATEN, "PyTorch's kernels"},
+    {"aten::", SIGN_ATEN_OP, "PyTorch's operators"},
     {"fusion", SIGN_XLA, "XLA's kernels: loop_add_fusion"},
     {"pjrt", SIGN_XLA, "calls of XLA's runtime"},
     {"hip", SIGN_HIP, "AMD's runtime"},
@@ -296,6 +299,15 @@ static uint8_t find_phases(const struct workload_ctx *ctx)
     return prefill ? RP_SERVES_PREFILL : decode ? RP_SERVES_DECODE : RP_SERVES_NOTHING;
 }
 
+/* Our recorder notes which frameworks the program imported. */
+static bool names_version(const struct rp_trace *t, const char *framework)
+{
+    char fact[64];
+
+    snprintf(fact, sizeof fact, "framework.%s", framework);
+    return *meta_of(t, fact);
+}
+
 static uint8_t find_framework(const struct workload_ctx *ctx)
 {
     static const struct {
@@ -327,6 +339,11 @@ static uint8_t find_framework(const struct workload_ctx *ctx)
         return RP_FRAMEWORK_OPENCL;
     if (has(ctx, ON_DEVICE, SIGN_XLA) || has(ctx, ON_HOST, SIGN_XLA))
         return RP_FRAMEWORK_JAX;
+    if (has(ctx, ON_HOST, SIGN_ATEN_OP))
+        return RP_FRAMEWORK_PYTORCH;
+    for (unsigned f = RP_FRAMEWORK_PYTORCH; f < RP_FRAMEWORK_NATIVE; f++)
+        if (names_version(ctx->t, rp_framework_names[f]))
+            return f;
     return rp_trace_is_ours(ctx->t) ? RP_FRAMEWORK_NATIVE : RP_FRAMEWORK_UNKNOWN;
 }
 

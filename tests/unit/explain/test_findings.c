@@ -472,6 +472,11 @@ static void steps_are_atypical_from_an_edge_on(void **state)
     steps[3].b.window_ns = 24100 * US;
     assert_int_equal(ask(&b, &rp_finding_atypical_step)->lost_ns, 4100 * US);
     assert_int_equal(b.root.findings[0].where.step, 3);
+    /* what it waited for a processor is not its own */
+    steps[3].unserved_ns = 90 * US;
+    assert_int_equal(ask(&b, &rp_finding_atypical_step)->lost_ns, 4010 * US);
+    steps[3].unserved_ns = 200 * US;
+    assert_null(ask(&b, &rp_finding_atypical_step));
     rp_arena_release(&b.arena);
 }
 
@@ -698,6 +703,56 @@ static void ready_threads_without_a_processor(void **state)
     assert_int_equal(lost_to_others(0, 0, 0, true, NULL), 0);
 }
 
+/* The fourth of five steps takes 10 ms longer: in 'save' for 6 ms, and without a processor. */
+static void explain_wait(int64_t ready_ns, const char *text, int64_t unserved_ns)
+{
+    static char marks[5][24];
+    struct row rows[20];
+    struct found f;
+    int64_t at = 0;
+    size_t n = 0;
+
+    for (int i = 0; i < 5; i++) {
+        int64_t dur = i == 3 ? 20 * MS : 10 * MS;
+
+        snprintf(marks[i], sizeof marks[i], "ProfilerStep#%d", i);
+        rows[n++] = (struct row){'X', "user_annotation", marks[i], 1, 1, at, dur};
+        rows[n++] = (struct row){'X', "cpu_op", "aten::mm", 1, 1, at + US, 2 * MS};
+        if (i == 3) {
+            rows[n++] = (struct row){'X', "cpu_op", "save", 1, 1, at + 4 * MS, 6 * MS};
+            rows[n++] = (struct row){'C',
+                                     NULL,
+                                     "waited for a processor",
+                                     1,
+                                     1,
+                                     at,
+                                     .key = "over_ns",
+                                     .value = dur,
+                                     .key2 = "ready_ns",
+                                     .value2 = ready_ns};
+        }
+        at += dur;
+    }
+    find_in(&f, rows, n);
+    assert_int_equal(f.part.steps[3].unserved_ns, unserved_ns);
+    assert_string_equal(f.part.steps[3].longer, text);
+    found_end(&f);
+}
+
+static void a_step_waits_for_a_processor(void **state)
+{
+    UNUSED_STATE(state);
+    explain_wait(0, "'save' ran 6.00 ms longer", 0);
+    explain_wait(2900 * US, "'save' ran 6.00 ms longer", 2900 * US);
+    explain_wait(3100 * US,
+                 "'save' ran 6.00 ms longer, and its thread waited 3.10 ms longer for a processor",
+                 3100 * US);
+    explain_wait(4900 * US,
+                 "'save' ran 6.00 ms longer, and its thread waited 4.90 ms longer for a processor",
+                 4900 * US);
+    explain_wait(5100 * US, "its thread waited 5.10 ms longer for a processor", 5100 * US);
+}
+
 /* A step for each letter, whose shape it is: an operator runs twice in it, and for a capital the
    first time takes 20 ms. */
 static const struct rp_report_finding *find_shapes(struct found *f, const char *steps)
@@ -861,6 +916,7 @@ int test_findings(void)
         cmocka_unit_test(layouts_are_those_of_convolutions),
         cmocka_unit_test(new_shapes_come_again),
         cmocka_unit_test(a_step_is_longer_for_a_reason),
+        cmocka_unit_test(a_step_waits_for_a_processor),
         cmocka_unit_test(small_collectives_have_edges),
         cmocka_unit_test(attention_is_a_softmax_between_products),
         cmocka_unit_test(weights_are_read_for_few_rows),

@@ -168,6 +168,9 @@ static void each_sign_alone(void **state)
         {"cpu_op",
          "PjRt execute",
          {.framework = RP_FRAMEWORK_JAX, .compiled = true, .vendor = RP_VENDOR_NONE}},
+        {"cpu_op",
+         "aten::mm",
+         {.framework = RP_FRAMEWORK_PYTORCH, .mode = RP_MODE_INFERENCE, .vendor = RP_VENDOR_NONE}},
         {"kernel", "Cijk_Alik_Bljk", {.vendor = RP_VENDOR_AMD}},
         {"kernel", "ampere_sgemm_128", {.vendor = RP_VENDOR_NVIDIA}},
         {"gpu_memcpy", "Memcpy HtoD", {.vendor = RP_VENDOR_UNKNOWN}},
@@ -210,7 +213,6 @@ static void each_sign_alone(void **state)
         {"cpu_op",
          "adam_update",
          {.mode = RP_MODE_TRAINING, .plain_update = true, .vendor = RP_VENDOR_NONE}},
-        {"cpu_op", "aten::mm", {.vendor = RP_VENDOR_NONE}},
     };
 
     UNUSED_STATE(state);
@@ -271,6 +273,29 @@ static void metadata_tells_of_ranks(void **state)
     }
 }
 
+/* Recordings of our own say which frameworks the program imported; operators say more. */
+static void a_version_names_the_framework(void **state)
+{
+    static const struct {
+        const char *fact, *op;
+        uint8_t framework;
+    } rows[] = {{"framework.jax", "compute", RP_FRAMEWORK_JAX},
+                {"framework.pytorch", "compute", RP_FRAMEWORK_PYTORCH},
+                {"framework.jax", "aten::mm", RP_FRAMEWORK_PYTORCH},
+                {"framework.numpy", "compute", RP_FRAMEWORK_UNKNOWN}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct row row = {'X', "cpu_op", rows[i].op, 1, 1, 0, 10};
+        struct rp_builder *b = build_rows(&row, 1);
+
+        assert_code(
+            rp_builder_add_meta(b, str_of(b, rows[i].fact), str_of(b, "\"1.0\""), false, NULL),
+            RP_OK);
+        assert_int_equal(workload_of(finish_valid(b)).framework, rows[i].framework);
+    }
+}
+
 static void optimizers_that_can_be_fused(void **state)
 {
     UNUSED_STATE(state);
@@ -293,6 +318,7 @@ int test_workload(void)
         cmocka_unit_test(an_allocator_that_caches_nothing_is_seen),
         cmocka_unit_test(each_sign_alone),
         cmocka_unit_test(metadata_tells_of_ranks),
+        cmocka_unit_test(a_version_names_the_framework),
         cmocka_unit_test(optimizers_that_can_be_fused),
     };
 
