@@ -186,30 +186,6 @@ static uint64_t node_type(const struct rp_stepgraph *g, const struct rp_sg_node 
     return way == RP_COPY_TO_DEVICE ? MEM_LOAD : way == RP_COPY_TO_HOST ? MEM_STORE : COMP;
 }
 
-static void put_collective(struct chakra_writer *c, const struct rp_collective *coll, uint64_t type)
-{
-    int64_t size = coll->in_bytes >= 0 ? coll->in_bytes : coll->out_bytes;
-
-    if (type == COMM_COLL)
-        put_number(c, RP_CHAKRA_NODE_ATTR, "comm_type", RP_CHAKRA_ATTR_INT64_VAL,
-                   comm_type(coll->kind));
-    if (size >= 0)
-        put_number(c, RP_CHAKRA_NODE_ATTR, "comm_size", RP_CHAKRA_ATTR_INT64_VAL, (uint64_t)size);
-    if (coll->group) {
-        /* Simulators require numbers as names of groups, "0" for all ranks. */
-        bool is_number = *coll->group && strlen(coll->group) < 8 &&
-                         !coll->group[strspn(coll->group, "0123456789")];
-        bool of_all = coll->group_size <= 0 || coll->group_size == c->t->world_size;
-        char number[24];
-        snprintf(number, sizeof number, "%u",
-                 of_all ? 0
-                        : 1 + (uint32_t)(rp_hash_bytes(coll->group, strlen(coll->group)) % 999999));
-        put_text(c, RP_CHAKRA_NODE_ATTR, "pg_name", is_number ? coll->group : number);
-        if (!is_number)
-            put_text(c, RP_CHAKRA_NODE_ATTR, "process_group", coll->group);
-    }
-}
-
 /* Writes operations and bytes of device work. Of the kernels of one operator, the longest one gets
    them. */
 static void put_cost(struct chakra_writer *c, const struct rp_sg_node *node)
@@ -258,9 +234,30 @@ static enum rp_code put_node(struct chakra_writer *c, uint32_t i)
     put_number(c, RP_CHAKRA_NODE_ATTR, "duration_ns", RP_CHAKRA_ATTR_UINT64_VAL,
                (uint64_t)node->dur_ns);
     put_text(c, RP_CHAKRA_NODE_ATTR, "lane", c->g.lanes.at[node->lane].label);
-    if (type >= COMM_SEND)
-        put_collective(c, coll, type);
-    else
+    if (type >= COMM_SEND) {
+        /* A collective has its kind, size and group. */
+        int64_t size = coll->in_bytes >= 0 ? coll->in_bytes : coll->out_bytes;
+        if (type == COMM_COLL)
+            put_number(c, RP_CHAKRA_NODE_ATTR, "comm_type", RP_CHAKRA_ATTR_INT64_VAL,
+                       comm_type(coll->kind));
+        if (size >= 0)
+            put_number(c, RP_CHAKRA_NODE_ATTR, "comm_size", RP_CHAKRA_ATTR_INT64_VAL,
+                       (uint64_t)size);
+        if (coll->group) {
+            /* Simulators require numbers as names of groups, "0" for all ranks. */
+            bool is_number = *coll->group && strlen(coll->group) < 8 &&
+                             !coll->group[strspn(coll->group, "0123456789")];
+            bool of_all = coll->group_size <= 0 || coll->group_size == c->t->world_size;
+            char number[24];
+            snprintf(
+                number, sizeof number, "%u",
+                of_all ? 0
+                       : 1 + (uint32_t)(rp_hash_bytes(coll->group, strlen(coll->group)) % 999999));
+            put_text(c, RP_CHAKRA_NODE_ATTR, "pg_name", is_number ? coll->group : number);
+            if (!is_number)
+                put_text(c, RP_CHAKRA_NODE_ATTR, "process_group", coll->group);
+        }
+    } else
         put_cost(c, node);
     return put_message(c);
 }

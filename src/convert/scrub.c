@@ -285,37 +285,6 @@ static rp_event event_of(const struct rp_trace *t, enum rp_text_use use, rp_str 
     return RP_NONE;
 }
 
-static void where_is(const struct rp_trace *t, enum rp_text_use use, rp_str key, bool event,
-                     char out[100])
-{
-    const char *name = key == RP_NONE ? "" : rp_trace_str(t, key);
-    const char *const kinds[] = {[RP_TEXT_NAME] =
-                                     event ? "name of the event" : "name of an arrow or a frame",
-                                 [RP_TEXT_CATEGORY] = "category, device or format",
-                                 [RP_TEXT_KEY] = event ? "key of an argument" : "key of metadata",
-                                 [RP_TEXT_ID] = "id of a process or thread"};
-
-    if (use != RP_TEXT_VALUE && use != RP_TEXT_JSON)
-        snprintf(out, 100, "%s", kinds[use]);
-    else if (*name)
-        snprintf(out, 100, "%s '%.70s'", event ? "argument" : "metadata", name);
-    else
-        snprintf(out, 100, "value of a frame or a warning");
-}
-
-static enum rp_code note_text(struct cleaning *c, const int64_t before[RP_SECRETS],
-                              enum rp_text_use use, rp_str key, rp_str s, struct rp_err *err)
-{
-    char where[100];
-
-    if (!c->file.scrub->check || !memcmp(before, c->file.counts, sizeof c->file.counts))
-        return RP_OK;
-    rp_event e = event_of(c->t, use, key, s);
-    where_is(c->t, use, key, e != RP_NONE, where);
-    return rp_scrub_note(&c->file, before, where, e == RP_NONE ? RP_ABSENT_I64 : (int64_t)e,
-                         rp_trace_str(c->t, s), rp_trace_str_len(c->t, s), &c->clean, err);
-}
-
 static uint64_t place_of(uint64_t use, rp_str key, rp_str s)
 {
     uint64_t words[2] = {use, (uint64_t)key << 32 | s};
@@ -335,7 +304,27 @@ static enum rp_code scrub_text(void *user, struct rp_builder *b, enum rp_text_us
         return RP_OK;
     memcpy(before, c->file.counts, sizeof before);
     clean_text(c, use, key == RP_NONE ? "" : rp_trace_str(c->t, key), s);
-    RP_TRY(note_text(c, before, use, key, s, err));
+    char where[100];
+    if (c->file.scrub->check && memcmp(before, c->file.counts, sizeof c->file.counts)) {
+        rp_event e = event_of(c->t, use, key, s);
+
+        /* Names the place of the text for the report. */
+        bool event = e != RP_NONE;
+        const char *name = key == RP_NONE ? "" : rp_trace_str(c->t, key);
+        const char *const kinds[] = {
+            [RP_TEXT_NAME] = event ? "name of the event" : "name of an arrow or a frame",
+            [RP_TEXT_CATEGORY] = "category, device or format",
+            [RP_TEXT_KEY] = event ? "key of an argument" : "key of metadata",
+            [RP_TEXT_ID] = "id of a process or thread"};
+        if (use != RP_TEXT_VALUE && use != RP_TEXT_JSON)
+            snprintf(where, 100, "%s", kinds[use]);
+        else if (*name)
+            snprintf(where, 100, "%s '%.70s'", event ? "argument" : "metadata", name);
+        else
+            snprintf(where, 100, "value of a frame or a warning");
+        RP_TRY(rp_scrub_note(&c->file, before, where, e == RP_NONE ? RP_ABSENT_I64 : (int64_t)e,
+                             rp_trace_str(c->t, s), rp_trace_str_len(c->t, s), &c->clean, err));
+    }
     if (use == RP_TEXT_ID)
         RP_TRY(keep_apart(c, s, err));
     RP_TRY(rp_builder_intern(b, c->clean.buffer, rp_emit_length(&c->clean), out, err));

@@ -59,27 +59,6 @@ static bool has_drive(struct rp_snip s)
     return false;
 }
 
-/* Escapes would look like paths of Windows, so they are protected unless the text has such
-   paths. */
-static void clean_part(struct log_scrub *l, struct rp_snip s, struct rp_emit *to)
-{
-    bool windows = has_drive(s);
-    struct rp_snip library = find_library(s);
-
-    while (s.n) {
-        struct rp_snip kept = windows ? library : find_escape(s.at, library.at);
-
-        kept = kept.n ? kept : library;
-        rp_secrets_clean(&l->words, RP_SECRET_IN_VALUE, "", s.at, (size_t)(kept.at - s.at), to,
-                         l->file->counts);
-        rp_emit_bytes(to, kept.at, kept.n);
-        s.n -= (size_t)(kept.at + kept.n - s.at);
-        s.at = kept.at + kept.n;
-        if (kept.at == library.at)
-            library = find_library(s);
-    }
-}
-
 /* Cleans a text, with its quotes of the program between `begin` and the byte `end`. */
 static void clean(struct log_scrub *l, struct rp_snip s, const char *begin, char end,
                   struct rp_emit *to)
@@ -91,7 +70,21 @@ static void clean(struct log_scrub *l, struct rp_snip s, const char *begin, char
         const char *quoted = memmem(s.at, s.n, begin, n);
         struct rp_snip part = {s.at, quoted ? (size_t)(quoted + n - s.at) : s.n};
 
-        clean_part(l, part, to);
+        /* Escapes would look like paths of Windows, so they are protected unless the text has such
+           paths. */
+        bool windows = has_drive(part);
+        struct rp_snip library = find_library(part);
+        while (part.n) {
+            struct rp_snip kept = windows ? library : find_escape(part.at, library.at);
+            kept = kept.n ? kept : library;
+            rp_secrets_clean(&l->words, RP_SECRET_IN_VALUE, "", part.at,
+                             (size_t)(kept.at - part.at), to, l->file->counts);
+            rp_emit_bytes(to, kept.at, kept.n);
+            part.n -= (size_t)(kept.at + kept.n - part.at);
+            part.at = kept.at + kept.n;
+            if (kept.at == library.at)
+                library = find_library(part);
+        }
         s.at += part.n;
         s.n -= part.n;
         if (!quoted)
@@ -101,19 +94,6 @@ static void clean(struct log_scrub *l, struct rp_snip s, const char *begin, char
             s.n < strlen(instead) || memcmp(s.at, instead, strlen(instead)) != 0;
         for (bool escaped = false; s.n && (escaped || *s.at != end); s.at++, s.n--)
             escaped = !escaped && *s.at == '\\' && end == '"';
-    }
-}
-
-static void put_lines(struct log_scrub *l)
-{
-    const char *at = l->text.buffer, *end = at + rp_emit_length(&l->text);
-
-    for (const char *line; at <= end; at = line + 1) {
-        line = memchr(at, '\n', (size_t)(end - at));
-        line = line ? line : end;
-        rp_out_write(l->to, "\t", 1);
-        rp_out_write(l->to, at, (size_t)(line - at));
-        rp_out_write(l->to, "\n", 1);
     }
 }
 
@@ -167,8 +147,17 @@ static enum rp_code finish_record(struct log_scrub *l, bool has_payload, struct 
     if (l->to) {
         rp_out_write(l->to, l->out.buffer, rp_emit_length(&l->out));
         rp_out_write(l->to, "\n", 1);
-        if (has_payload)
-            put_lines(l);
+        if (has_payload) {
+            /* Each line of the payload begins with a tab. */
+            const char *at = l->text.buffer, *end = at + rp_emit_length(&l->text);
+            for (const char *line; at <= end; at = line + 1) {
+                line = memchr(at, '\n', (size_t)(end - at));
+                line = line ? line : end;
+                rp_out_write(l->to, "\t", 1);
+                rp_out_write(l->to, at, (size_t)(line - at));
+                rp_out_write(l->to, "\n", 1);
+            }
+        }
     }
     l->record.n = l->payload_n = 0;
     return RP_OK;

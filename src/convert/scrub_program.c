@@ -179,25 +179,6 @@ static enum rp_code clean_attr(struct program_scrub *s, struct rp_attr *attr, co
     return RP_OK;
 }
 
-/* A file of text is checked as it is: it may hold more than the program. */
-static enum rp_code check_lines(struct program_scrub *s)
-{
-    const char *at = s->file.bytes, *end = at + s->file.n;
-
-    for (const char *next; at < end; at = next) {
-        const char *line = memchr(at, '\n', (size_t)(end - at));
-        int64_t before[RP_SECRETS];
-
-        next = line ? line + 1 : end;
-        memcpy(before, s->file.counts, sizeof before);
-        rp_emit_reset(&s->made);
-        RP_TRY(clean_raw(s, "", at, (size_t)(next - at), &s->made));
-        RP_TRY(rp_scrub_note(&s->file, before, "line of the program", RP_ABSENT_I64, at,
-                             (size_t)(next - at), &s->made, s->err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code clean_program(struct program_scrub *s)
 {
     struct rp_program *p = s->p;
@@ -205,8 +186,21 @@ static enum rp_code clean_program(struct program_scrub *s)
     for (uint32_t i = 0; i < p->strings.n; i++)
         RP_TRY(rp_secrets_learn(&s->words, "", rp_strtab_borrow(&p->strings, i),
                                 rp_strtab_len(&p->strings, i), false, s->err));
-    if (s->file.is_text)
-        return check_lines(s);
+    if (s->file.is_text) {
+        /* A file of text is checked as it is: it may hold more than the program. */
+        const char *at = s->file.bytes, *end = at + s->file.n;
+        for (const char *next; at < end; at = next) {
+            const char *line = memchr(at, '\n', (size_t)(end - at));
+            int64_t before[RP_SECRETS];
+            next = line ? line + 1 : end;
+            memcpy(before, s->file.counts, sizeof before);
+            rp_emit_reset(&s->made);
+            RP_TRY(clean_raw(s, "", at, (size_t)(next - at), &s->made));
+            RP_TRY(rp_scrub_note(&s->file, before, "line of the program", RP_ABSENT_I64, at,
+                                 (size_t)(next - at), &s->made, s->err));
+        }
+        return RP_OK;
+    }
     RP_TRY(clean_strings(s));
     for (uint32_t op = 0; op < p->nops; op++)
         for (uint32_t i = p->attr_begin.at[op]; i < p->attr_begin.at[op + 1]; i++)

@@ -324,31 +324,6 @@ static int by_place(const void *pa, const void *pb)
     return (a->in_source > b->in_source) - (a->in_source < b->in_source);
 }
 
-/* Drops slots that are there twice, and recordings of captures if there are ranks. */
-static void drop_slots(struct rp_rank_query *q)
-{
-    const struct rp_rank_slot *last = NULL;
-    bool ranks[2] = {false, false};
-    size_t i, n = 0;
-
-    for (i = 0; i < q->slots.n; i++)
-        if (!q->slots.at[i]->beside)
-            ranks[q->slots.at[i]->run] = true;
-    rp_sort(q->slots.at, q->slots.n, sizeof *q->slots.at, by_place);
-    for (i = 0; i < q->slots.n; i++) {
-        struct rp_rank_slot *slot = q->slots.at[i];
-
-        if ((last && last->part.source == slot->part.source &&
-             last->part.in_source == slot->part.in_source) ||
-            (slot->beside && ranks[slot->run])) {
-            rp_slot_free(slot);
-            continue;
-        }
-        last = q->slots.at[n++] = slot;
-    }
-    q->slots.n = n;
-}
-
 RP_ORDER(by_arrival, struct rp_arrival, RP_UP(source), RP_UP(bytes))
 
 enum rp_code rp_query_unpack(struct rp_rank_query *q, struct rp_err *err)
@@ -373,6 +348,25 @@ enum rp_code rp_query_unpack(struct rp_rank_query *q, struct rp_err *err)
     RP_TRY(code);
     count_inputs(q);
     RP_TRY(rp_pool_each(q->ctx->pool, q->arrivals.n, unpack_arrival, q, err));
-    drop_slots(q);
+
+    /* Drops slots that are there twice, and recordings of captures if there are ranks. */
+    const struct rp_rank_slot *last = NULL;
+    bool ranks[2] = {false, false};
+    size_t i, n = 0;
+    for (i = 0; i < q->slots.n; i++)
+        if (!q->slots.at[i]->beside)
+            ranks[q->slots.at[i]->run] = true;
+    rp_sort(q->slots.at, q->slots.n, sizeof *q->slots.at, by_place);
+    for (i = 0; i < q->slots.n; i++) {
+        struct rp_rank_slot *slot = q->slots.at[i];
+        if ((last && last->part.source == slot->part.source &&
+             last->part.in_source == slot->part.in_source) ||
+            (slot->beside && ranks[slot->run])) {
+            rp_slot_free(slot);
+            continue;
+        }
+        last = q->slots.at[n++] = slot;
+    }
+    q->slots.n = n;
     return RP_OK;
 }

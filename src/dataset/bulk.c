@@ -286,22 +286,6 @@ static void weigh(const struct rp_ranks *ranks, const struct candidate *chosen, 
     }
 }
 
-static enum rp_code note_choice(const struct rp_rank_query *q, const struct rp_ranks *ranks,
-                                size_t n, struct rp_arena *arena, struct rp_err *err)
-{
-    const char *text = rp_arena_textf(
-        arena,
-        "the model has %s of %s, because all are too large for it: the slowest, the fastest, the "
-        "first of each kind and some others; '--rank' models those that it names",
-        rp_units_text(arena, (double)n, RP_UNIT_COUNT),
-        rp_units_count(arena, (int64_t)ranks->n, "rank"));
-
-    RP_TRY(rp_arena_check(arena, "choosing ranks", err));
-    return q->dataset->trust
-               ? rp_trust_note(q->dataset->trust, "modelled", false, (int64_t)n, text, err)
-               : RP_OK;
-}
-
 /* Leaves only the chosen parts. */
 static void leave_parts(struct rp_ranks *ranks)
 {
@@ -334,7 +318,18 @@ enum rp_code rp_bulk_choose(struct rp_rank_query *q, struct rp_ranks *ranks, str
         chosen[i] = list[i].at;
     if (kept)
         weigh(ranks, list, kept, weights);
-    RP_TRY(note_choice(q, ranks, kept, arena, err));
+
+    /* Says which ranks were read, and which were not. */
+    const char *text = rp_arena_textf(
+        arena,
+        "the model has %s of %s, because all are too large for it: the slowest, the fastest, the "
+        "first of each kind and some others; '--rank' models those that it names",
+        rp_units_text(arena, (double)kept, RP_UNIT_COUNT),
+        rp_units_count(arena, (int64_t)ranks->n, "rank"));
+    RP_TRY(rp_arena_check(arena, "choosing ranks", err));
+    RP_TRY(q->dataset->trust
+               ? rp_trust_note(q->dataset->trust, "modelled", false, (int64_t)kept, text, err)
+               : RP_OK);
     ranks->chosen = chosen;
     ranks->nchosen = kept;
     ranks->weights = weights;

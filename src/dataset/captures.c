@@ -147,41 +147,6 @@ struct capture_list {
     RP_VEC(size_t) source; /* the source of each; SIZE_MAX for the trace itself */
 };
 
-static enum rp_code list_captures(const struct rp_capture_files *files, const uint8_t *run_of,
-                                  size_t index, struct capture_list *list, struct rp_err *err)
-{
-    for (size_t i = 0; files->read && i < files->n; i++) {
-        const struct rp_captures *c = &files->read[i].captures;
-
-        if (!files->read[i].capture || !c->nodes.n || (run_of && run_of[i] != run_of[index]))
-            continue;
-        RP_TRY(rp_vec_push(&list->at, c, err));
-        RP_TRY(rp_vec_push(&list->source, i, err));
-    }
-    return RP_OK;
-}
-
-static void fill_use(const struct rp_graph_join *join, const struct capture_list *list,
-                     const struct rp_dataset *dataset, struct rp_graph_use *use,
-                     struct rp_arena *arena)
-{
-    use->launches = join->launches;
-    use->items = join->items;
-    use->ns = join->ns;
-    use->matched = join->matched;
-    use->matched_ns = join->matched_ns;
-    use->ambiguous = join->ambiguous;
-    use->unordered = join->unordered;
-    for (size_t i = 0; i < join->used.n; i++) {
-        size_t source = list->source.at[i];
-
-        if (!join->used.at[i])
-            continue;
-        if (!use->nused++ && source != SIZE_MAX)
-            use->used = rp_arena_text(arena, rp_sources_borrow(dataset->sources, source)->name);
-    }
-}
-
 static enum rp_code join_with(const struct rp_capture_files *files, const uint8_t *run_of,
                               const struct rp_dataset *dataset, const struct rp_loaded *loaded,
                               const struct rp_captures *own, struct capture_list *list,
@@ -199,11 +164,35 @@ static enum rp_code join_with(const struct rp_capture_files *files, const uint8_
         RP_TRY(rp_vec_push(&list->at, own, err));
         RP_TRY(rp_vec_push(&list->source, SIZE_MAX, err));
     }
-    RP_TRY(list_captures(files, run_of, loaded->index, list, err));
+
+    /* The files that hold captures, in their order. */
+    for (size_t i = 0; files->read && i < files->n; i++) {
+        const struct rp_captures *c = &files->read[i].captures;
+        if (!files->read[i].capture || !c->nodes.n ||
+            (run_of && run_of[i] != run_of[loaded->index]))
+            continue;
+        RP_TRY(rp_vec_push(&list->at, c, err));
+        RP_TRY(rp_vec_push(&list->source, i, err));
+    }
     if (!list->at.n)
         return RP_OK;
     RP_TRY(rp_graphs_join(out, loaded->trace, list->at.at, list->at.n, err));
-    fill_use(out, list, dataset, use, arena);
+
+    /* How much of the graphs the captures explain, and which files were used. */
+    use->launches = out->launches;
+    use->items = out->items;
+    use->ns = out->ns;
+    use->matched = out->matched;
+    use->matched_ns = out->matched_ns;
+    use->ambiguous = out->ambiguous;
+    use->unordered = out->unordered;
+    for (size_t i = 0; i < out->used.n; i++) {
+        size_t source = list->source.at[i];
+        if (!out->used.at[i])
+            continue;
+        if (!use->nused++ && source != SIZE_MAX)
+            use->used = rp_arena_text(arena, rp_sources_borrow(dataset->sources, source)->name);
+    }
     return RP_OK;
 }
 

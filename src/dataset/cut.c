@@ -26,26 +26,6 @@ RP_LIMIT(KIND_SHOWN, "bytes", "of an unknown kind that a message shows");
 
 /* ------------------------------------------------------------------ options */
 
-static enum rp_code parse_steps(struct rp_trace_cut *cut, const char *text, struct rp_err *err)
-{
-    char *end;
-
-    if (!text)
-        return RP_OK;
-    cut->has_steps = true;
-    cut->first_step = strtoll(text, &end, 10);
-    cut->nsteps = 1;
-    if (end != text && *end == ':') {
-        text = end + 1;
-        cut->nsteps = strtoll(text, &end, 10);
-    }
-    if (end == text || *end || cut->nsteps < 1)
-        return rp_err_set(err, RP_USAGE,
-                          "invalid steps: write the number of the first one and how many, as in "
-                          "'3:2'");
-    return RP_OK;
-}
-
 static void list_kinds(char *text, size_t cap)
 {
     size_t used = 0;
@@ -89,7 +69,24 @@ enum rp_code rp_trace_cut_init(struct rp_trace_cut *cut, const struct rp_setting
     if (steps && window)
         return rp_err_set(err, RP_USAGE, "'--steps' and '--window' cannot be combined");
     RP_TRY(rp_ranks_check(cut->ranks, err));
-    RP_TRY(parse_steps(cut, steps, err));
+
+    /* "3" is one step, "3:2" are two from there. */
+    const char *text = steps;
+    char *end;
+    if (text) {
+        cut->has_steps = true;
+        cut->first_step = strtoll(text, &end, 10);
+        cut->nsteps = 1;
+        if (end != text && *end == ':') {
+            text = end + 1;
+            cut->nsteps = strtoll(text, &end, 10);
+        }
+        if (end == text || *end || cut->nsteps < 1)
+            return rp_err_set(
+                err, RP_USAGE,
+                "invalid steps: write the number of the first one and how many, as in "
+                "'3:2'");
+    }
     RP_TRY(parse_kinds(cut, kinds, err));
     return window ? rp_time_window_parse(window, &cut->from_ns, &cut->to_ns, err) : RP_OK;
 }
@@ -189,18 +186,6 @@ static bool is_in_scope(const struct cutting *c, rp_event e)
     return ts < busy->end_ns && rp_event_end_ns(t, e) >= busy->begin_ns;
 }
 
-static void keep_others(struct cutting *c)
-{
-    const struct rp_trace *t = c->t;
-
-    for (rp_event e = 0; e < t->ev.n; e++)
-        c->events[e] |= is_in_scope(c, e);
-    for (rp_event e = 0; e < t->ev.n; e++)
-        for (rp_event p = t->ev.parent[e]; c->events[e] && p != RP_NONE && !c->events[p];
-             p = t->ev.parent[p])
-            c->events[p] = 1;
-}
-
 static enum rp_code select_events(struct cutting *c)
 {
     const struct rp_trace *t = c->t;
@@ -211,7 +196,12 @@ static enum rp_code select_events(struct cutting *c)
         for (uint32_t i = 0; i < t->ntracks; i++)
             c->busy[i] = (struct rp_interval){INT64_MAX, INT64_MIN};
         RP_TRY(keep_device_work(c));
-        keep_others(c);
+        for (rp_event e = 0; e < t->ev.n; e++)
+            c->events[e] |= is_in_scope(c, e);
+        for (rp_event e = 0; e < t->ev.n; e++)
+            for (rp_event p = t->ev.parent[e]; c->events[e] && p != RP_NONE && !c->events[p];
+                 p = t->ev.parent[p])
+                c->events[p] = 1;
     }
     for (uint32_t i = 0; c->cut->kinds && i < t->ev.n; i++)
         if (t->ev.kind[i] != RP_KIND_METADATA && !(c->cut->kinds >> t->ev.kind[i] & 1))

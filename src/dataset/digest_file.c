@@ -232,16 +232,6 @@ static enum rp_code is_damaged(struct rp_err *err)
                       "digest'");
 }
 
-static enum rp_code other_program(const struct file_start *start, struct rp_err *err)
-{
-    return rp_err_set(
-        err, RP_UNSUPPORTED,
-        "is a digest of version %u, written by reprise %.*s; this is reprise %s, which "
-        "reads version %d: make it again with 'reprise digest'",
-        start->version, (int)strnlen(start->program, PROGRAM_BYTES), start->program, RP_VERSION,
-        RP_DIGEST_VERSION);
-}
-
 static bool sum_fits(const char *bytes, size_t n)
 {
     char text[RP_SHA256_TEXT];
@@ -288,8 +278,14 @@ enum rp_code rp_digest_open(const void *bytes, size_t n, bool checked, struct rp
     if (memcmp(start.magic, RP_DIGEST_MAGIC, sizeof start.magic) != 0)
         return rp_err_set(err, RP_FORMAT, "is not a digest");
     if (start.version != RP_DIGEST_VERSION || start.order != 1 ||
-        strncmp(start.program, RP_VERSION, PROGRAM_BYTES) != 0)
-        return other_program(&start, err);
+        strncmp(start.program, RP_VERSION, PROGRAM_BYTES) != 0) {
+        return rp_err_set(
+            err, RP_UNSUPPORTED,
+            "is a digest of version %u, written by reprise %.*s; this is reprise %s, which "
+            "reads version %d: make it again with 'reprise digest'",
+            start.version, (int)strnlen(start.program, PROGRAM_BYTES), start.program, RP_VERSION,
+            RP_DIGEST_VERSION);
+    }
     memcpy(&length, at + sizeof start, sizeof length);
     at += sizeof start + sizeof length;
     if ((!checked && !sum_fits(bytes, n)) || length > (size_t)(end - at) - sizeof length)

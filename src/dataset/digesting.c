@@ -171,28 +171,6 @@ static enum rp_code write_slot(struct digesting *g, const struct rp_rank_slot *s
     return keep_record(g, record, bytes, n, err);
 }
 
-static enum rp_code write_slots(struct digesting *g, struct rp_err *err)
-{
-    enum rp_code code = RP_OK;
-
-    for (size_t i = 0; i < g->queries[0].slots.n && code == RP_OK; i++) {
-        struct rp_out *out = NULL;
-
-        code = rp_out_open_memory(&out, err);
-        if (code == RP_OK)
-            code = write_slot(g, g->queries[0].slots.at[i], out, err);
-        rp_out_abandon(out);
-    }
-    return code;
-}
-
-static void free_slots(struct rp_rank_query *q)
-{
-    for (size_t i = 0; i < q->slots.n; i++)
-        rp_slot_free(q->slots.at[i]);
-    rp_vec_release(&q->slots);
-}
-
 /* ------------------------------------------------------------------ digests among the inputs */
 
 /* Merges the run of a digest, which may have shards of a run that is already known. */
@@ -284,30 +262,6 @@ static enum rp_code take_digest(void *user, size_t source, struct rp_input *in, 
 
 /* ------------------------------------------------------------------ all of it */
 
-/* Recordings of captures are ranks if there is nothing else, which only a reader of all shards can
-   know. */
-static enum rp_code digest_captures(struct digesting *g, const struct rp_capture_files *files,
-                                    struct rp_err *err)
-{
-    const struct rp_dataset *dataset = &g->dataset;
-
-    g->beside = true;
-    for (size_t i = 0; files->read && i < files->n && !g->d->shard; i++) {
-        const struct rp_read_source *r = &files->read[i];
-        struct rp_loaded loaded = {.source = rp_sources_borrow(dataset->sources, i),
-                                   .trace = r->import.trace,
-                                   .index = i,
-                                   .dataset = dataset};
-
-        if (!r->capture || !r->import.trace)
-            continue;
-        loaded.format = r->import.format->name;
-        RP_TRY(g->keep(g, &loaded, err));
-    }
-    g->beside = false;
-    return RP_OK;
-}
-
 /* Lists the inputs that the log says were not read. */
 static enum rp_code list_unread(struct digesting *g, struct rp_err *err)
 {
@@ -344,10 +298,36 @@ static enum rp_code read_all(struct digesting *g, struct rp_rank_reading *how,
         g->queries[k].captures = *captures;
     }
     RP_TRY(rp_each_rank_read(g->d->ctx, &g->dataset, how, g->keep, g, err));
-    if (!g->files)
-        RP_TRY(digest_captures(g, captures, err));
-    if (g->d->sent)
-        RP_TRY(write_slots(g, err));
+    if (!g->files) {
+        /* Recordings of captures are ranks if there is nothing else, which only a reader of all
+           shards can know. */
+        const struct rp_dataset *dataset = &g->dataset;
+        g->beside = true;
+        for (size_t i = 0; captures->read && i < captures->n && !g->d->shard; i++) {
+            const struct rp_read_source *r = &captures->read[i];
+            struct rp_loaded loaded = {.source = rp_sources_borrow(dataset->sources, i),
+                                       .trace = r->import.trace,
+                                       .index = i,
+                                       .dataset = dataset};
+            if (!r->capture || !r->import.trace)
+                continue;
+            loaded.format = r->import.format->name;
+            RP_TRY(g->keep(g, &loaded, err));
+        }
+        g->beside = false;
+    }
+    if (g->d->sent) {
+        /* Writes what each question keeps of each rank. */
+        enum rp_code code = RP_OK;
+        for (size_t i = 0; i < g->queries[0].slots.n && code == RP_OK; i++) {
+            struct rp_out *out = NULL;
+            code = rp_out_open_memory(&out, err);
+            if (code == RP_OK)
+                code = write_slot(g, g->queries[0].slots.at[i], out, err);
+            rp_out_abandon(out);
+        }
+        RP_TRY(code);
+    }
     g->runs.at[0].ntraces = how->traces;
     g->runs.at[0].nsnapshots = how->snapshots;
     return list_unread(g, err);
@@ -473,7 +453,9 @@ enum rp_code rp_digest_make(struct rp_digesting *d, struct rp_out *to, struct rp
     rp_arena_release(&g.arena);
     pthread_mutex_destroy(&g.lock);
     for (size_t k = 0; g.queries && k < d->nasked; k++) {
-        free_slots(&g.queries[k]);
+        for (size_t i = 0; i < g.queries[k].slots.n; i++)
+            rp_slot_free(g.queries[k].slots.at[i]);
+        rp_vec_release(&g.queries[k].slots);
         rp_query_release(&g.queries[k]);
     }
     free(g.queries);

@@ -95,17 +95,6 @@ static enum rp_code note_unread(struct load *load, size_t i, enum rp_unread_why 
     return rp_trust_unread(load->dataset->trust, load->dataset, i, why, reason, err);
 }
 
-/* A file that the user did not name need not be a trace. */
-static enum rp_code pass_over(struct load *load, struct rp_input *in, size_t i, struct rp_err *err)
-{
-    const uint8_t *head;
-    size_t n = 0;
-    bool empty = rp_input_peek(in, 1, &head, &n, NULL) == RP_OK && n == 0;
-
-    rp_input_close(in);
-    return note_unread(load, i, empty ? RP_UNREAD_EMPTY : RP_UNREAD_UNKNOWN, "", err);
-}
-
 /* Finds in a recording the name that `record --step-name` was given; "" if none. */
 static void recorded_step_name(const struct rp_trace *trace, char *out, size_t cap)
 {
@@ -165,8 +154,14 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
         return note_unread(load, i, RP_UNREAD_UNOPENED, failure.text, err);
     if (code != RP_OK)
         return fail_with(err, &failure);
-    if (source->found && rp_format_sniff(in, &format, NULL) == RP_FORMAT)
-        return pass_over(load, in, i, err);
+    if (source->found && rp_format_sniff(in, &format, NULL) == RP_FORMAT) {
+        /* A file that the user did not name need not be a trace. */
+        const uint8_t *head;
+        size_t n = 0;
+        bool empty = rp_input_peek(in, 1, &head, &n, NULL) == RP_OK && n == 0;
+        rp_input_close(in);
+        return note_unread(load, i, empty ? RP_UNREAD_EMPTY : RP_UNREAD_UNKNOWN, "", err);
+    }
     if (format && format->kind == RP_FORMAT_KIND_PROGRAM && !load->must_read) {
         rp_input_close(in); /* a program beside traces is not one of their ranks */
         return RP_OK;
@@ -221,21 +216,17 @@ enum rp_code rp_load_merged_rank(const struct rp_dataset *dataset, const struct 
     return mark_steps(dataset, *out, err);
 }
 
-/* Checks that the name by which other files were skipped tells the right number. */
-static void check_name(const struct rp_dataset *dataset, const struct rp_loaded *loaded)
-{
-    const struct rp_selection *s = dataset->selection ? &dataset->selection[loaded->index] : NULL;
-
-    if (s && s->by == RP_KNOWN_BY_NAME && loaded->trace->rank >= 0 &&
-        loaded->trace->rank != s->number)
-        dataset->trust->misjudged = true; /* every thread writes the same value */
-}
-
 static enum rp_code call_job(struct load *load, const struct rp_loaded *loaded, struct rp_err *err)
 {
     if (load->dataset->trust) {
         RP_TRY(rp_trust_loaded(load->dataset->trust, loaded, err));
-        check_name(load->dataset, loaded);
+
+        /* Checks that the name by which other files were skipped tells the right number. */
+        const struct rp_selection *s =
+            load->dataset->selection ? &load->dataset->selection[loaded->index] : NULL;
+        if (s && s->by == RP_KNOWN_BY_NAME && loaded->trace->rank >= 0 &&
+            loaded->trace->rank != s->number)
+            load->dataset->trust->misjudged = true; /* every thread writes the same value */
     }
     return load->job(load->user, loaded, err);
 }
@@ -266,16 +257,6 @@ static enum rp_code run_parts(struct load *load, struct rp_loaded loaded,
     return code;
 }
 
-static enum rp_code run_job(struct load *load, const struct rp_loaded *loaded, struct rp_err *err)
-{
-    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
-    struct rp_merged merged = {0};
-
-    if (load->divide)
-        RP_TRY(rp_merged_read(loaded->trace, &arena, &merged, err));
-    return merged.n ? run_parts(load, *loaded, &merged, err) : call_job(load, loaded, err);
-}
-
 bool rp_is_skipped(const struct rp_dataset *dataset, size_t i)
 {
     return dataset->selection && dataset->selection[i].skip;
@@ -294,18 +275,6 @@ static enum rp_code read_source(struct load *load, size_t i, struct rp_import *i
     return code;
 }
 
-static enum rp_code use_digest(struct load *load, size_t i, struct rp_import *import,
-                               struct rp_err *err)
-{
-    struct rp_input *in = import->input;
-
-    if (!load->how || !load->how->digest)
-        return not_a_trace(rp_sources_borrow(load->dataset->sources, i), import->format, err);
-    atomic_fetch_add(&load->traces, 1);
-    import->input = NULL;
-    return load->how->digest(load->user, i, in, err);
-}
-
 /* Calls the job if a source turned out to be a trace. */
 static enum rp_code use_import(struct load *load, size_t i, struct rp_import *import,
                                struct rp_err *err)
@@ -313,8 +282,14 @@ static enum rp_code use_import(struct load *load, size_t i, struct rp_import *im
     const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
     struct rp_loaded loaded = {.source = source, .index = i, .dataset = load->dataset};
 
-    if (!import->trace && import->format && import->format->kind == RP_FORMAT_KIND_DIGEST)
-        return use_digest(load, i, import, err);
+    if (!import->trace && import->format && import->format->kind == RP_FORMAT_KIND_DIGEST) {
+        struct rp_input *in = import->input;
+        if (!load->how || !load->how->digest)
+            return not_a_trace(rp_sources_borrow(load->dataset->sources, i), import->format, err);
+        atomic_fetch_add(&load->traces, 1);
+        import->input = NULL;
+        return load->how->digest(load->user, i, in, err);
+    }
     if (import->trace && source->found && load->divide && !load->memory &&
         import->format->memory_only) {
         /* a snapshot beside the traces of a run: not one of its ranks */
@@ -332,7 +307,11 @@ static enum rp_code use_import(struct load *load, size_t i, struct rp_import *im
     loaded.trace = import->trace;
     loaded.import = import;
     loaded.format = import->format->name;
-    return run_job(load, &loaded, err);
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_merged merged = {0};
+    if (load->divide)
+        RP_TRY(rp_merged_read(loaded.trace, &arena, &merged, err));
+    return merged.n ? run_parts(load, loaded, &merged, err) : call_job(load, &loaded, err);
 }
 
 /* Calls the job once for the windows of a process, or for each one if they are not windows. */

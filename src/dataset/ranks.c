@@ -135,21 +135,6 @@ static enum rp_code fill_part(struct rp_rank_query *a, const struct rp_settings 
     return code;
 }
 
-/* Fills the part after joining the captures of its graphs, if there are any. */
-static enum rp_code fill_joined(struct rp_rank_query *a, const struct rp_settings *settings,
-                                const struct rp_loaded *loaded, const struct rp_scope *scope,
-                                struct rp_rank_part *part, struct rp_err *err)
-{
-    struct rp_loaded joined = *loaded;
-    RP_SCOPED(rp_graph_join_release) struct rp_graph_join join = {0};
-
-    RP_TRY(rp_capture_files_join(&a->captures, a->run_of, a->dataset, loaded, &join, &part->graphs,
-                                 &part->arena, err));
-    if (join.trace)
-        joined.trace = join.trace;
-    return fill_part(a, settings, &joined, scope, part, err);
-}
-
 enum rp_code rp_query_make(struct rp_rank_query *a, const struct rp_loaded *loaded,
                            struct rp_rank_part *part, struct rp_settings_reads *reads,
                            struct rp_err *err)
@@ -166,7 +151,15 @@ enum rp_code rp_query_make(struct rp_rank_query *a, const struct rp_loaded *load
     (void)rp_settings_text(&noted, "window");
     RP_TRY(set_scope(a, loaded, &scope, err));
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
-    return fill_joined(a, &noted, loaded, &scope, part, err);
+
+    /* Fills the part after joining the captures of its graphs, if there are any. */
+    struct rp_loaded joined = *loaded;
+    RP_SCOPED(rp_graph_join_release) struct rp_graph_join join = {0};
+    RP_TRY(rp_capture_files_join(&a->captures, a->run_of, a->dataset, loaded, &join, &part->graphs,
+                                 &part->arena, err));
+    if (join.trace)
+        joined.trace = join.trace;
+    return fill_part(a, &noted, &joined, &scope, part, err);
 }
 
 enum rp_code rp_query_describe(const struct rp_loaded *loaded, bool sketch,
@@ -185,26 +178,6 @@ enum rp_code rp_query_describe(const struct rp_loaded *loaded, bool sketch,
 }
 
 /* ------------------------------------------------------------------ equal parts */
-
-static enum rp_code hash_part(const struct rp_rank_query *a, const struct rp_rank_part *part,
-                              uint64_t content[2], struct rp_err *err)
-{
-    struct rp_out *out = NULL;
-    enum rp_code code = rp_out_open_memory(&out, err);
-    size_t n;
-
-    if (code == RP_OK) {
-        rp_part_write(a->row->part, part->data, out);
-        code = rp_out_flush(out, err);
-    }
-    if (code == RP_OK) {
-        const char *bytes = rp_out_borrow_memory(out, &n);
-        content[0] = rp_hash_bytes(bytes, n);
-        content[1] = rp_hash_mix(rp_hash_bytes(bytes, n / 2), n);
-    }
-    rp_out_abandon(out);
-    return code;
-}
 
 /* Takes the part of a slot that has an equal one already; if there is none, later slots find this
    one. From then on the part may only be read or changed under the lock, because its owner may lose
@@ -233,7 +206,21 @@ enum rp_code rp_query_share(struct rp_rank_query *a, struct rp_rank_slot *slot, 
     struct rp_rank_part *part = &slot->part;
     uint64_t content[2] = {0, 0};
 
-    RP_TRY(hash_part(a, part, content, err));
+    /* The hash of a part is that of its bytes as they are written. */
+    struct rp_out *out = NULL;
+    enum rp_code code = rp_out_open_memory(&out, err);
+    size_t n;
+    if (code == RP_OK) {
+        rp_part_write(a->row->part, part->data, out);
+        code = rp_out_flush(out, err);
+    }
+    if (code == RP_OK) {
+        const char *bytes = rp_out_borrow_memory(out, &n);
+        content[0] = rp_hash_bytes(bytes, n);
+        content[1] = rp_hash_mix(rp_hash_bytes(bytes, n / 2), n);
+    }
+    rp_out_abandon(out);
+    RP_TRY(code);
     if (!take_equal(a, slot, content))
         return RP_OK;
     part->path = rp_arena_text(&kept, part->path);
@@ -347,18 +334,6 @@ static enum rp_code make_capture_parts(struct rp_rank_query *a, uint8_t which, s
         }
     }
     return RP_OK;
-}
-
-static enum rp_code read_options(struct rp_rank_query *a, struct rp_err *err)
-{
-    const char *window = rp_settings_text(a->settings, "window");
-
-    a->step = rp_settings_text(a->settings, "step");
-    RP_TRY(rp_ranks_check(rp_settings_text(a->settings, "rank"), err));
-    if (window && a->step)
-        return rp_err_set(err, RP_USAGE, "'--step' and '--window' cannot be combined");
-    a->has_window = window != NULL;
-    return window ? rp_time_window_parse(window, &a->from_ns, &a->to_ns, err) : RP_OK;
 }
 
 /* ------------------------------------------------------------------ the ranks of a run */
@@ -582,16 +557,6 @@ static enum rp_code join_all(struct rp_rank_query *a, struct rp_result *result, 
     return code;
 }
 
-static void release_slots(struct rp_rank_query *a, struct rp_result *result)
-{
-    for (size_t i = 0; i < a->slots.n; i++) {
-        rp_arena_adopt(&result->arena, &a->slots.at[i]->part.arena);
-        rp_slot_free(a->slots.at[i]);
-    }
-    rp_vec_release(&a->slots);
-    rp_query_release_arrivals(a);
-}
-
 enum rp_code rp_query_init(struct rp_rank_query *a, struct rp_ctx *ctx,
                            const struct rp_dataset *dataset, struct rp_err *err)
 {
@@ -599,7 +564,13 @@ enum rp_code rp_query_init(struct rp_rank_query *a, struct rp_ctx *ctx,
     a->ctx = ctx;
     a->dataset = dataset;
     a->bulk_events = &a->own_events;
-    RP_TRY(read_options(a, err));
+    const char *window = rp_settings_text(a->settings, "window");
+    a->step = rp_settings_text(a->settings, "step");
+    RP_TRY(rp_ranks_check(rp_settings_text(a->settings, "rank"), err));
+    if (window && a->step)
+        return rp_err_set(err, RP_USAGE, "'--step' and '--window' cannot be combined");
+    a->has_window = window != NULL;
+    RP_TRY(window ? rp_time_window_parse(window, &a->from_ns, &a->to_ns, err) : RP_OK);
     a->bulk_limited = a->row->bulk && !rp_settings_text(a->settings, "rank") &&
                       (!a->row->bulk->allows || a->row->bulk->allows(a->settings));
     a->several = rp_dataset_count(dataset) > 1;
@@ -730,7 +701,12 @@ static enum rp_code query_ranks(struct rp_rank_query *a, struct rp_ctx *ctx,
     if (code == RP_OK)
         code = join_all(a, result, err);
     rp_capture_files_release(&a->captures);
-    release_slots(a, result);
+    for (size_t i = 0; i < a->slots.n; i++) {
+        rp_arena_adopt(&result->arena, &a->slots.at[i]->part.arena);
+        rp_slot_free(a->slots.at[i]);
+    }
+    rp_vec_release(&a->slots);
+    rp_query_release_arrivals(a);
     rp_query_release(a);
     return code;
 }

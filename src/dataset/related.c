@@ -319,16 +319,22 @@ static void check_pairs(struct checking *c)
             what_differs(c, &d, before, other), advice(c, before, other));
 }
 
-/* Finds files that do not state their number, or whose number another file has. */
-static void check_numbers(struct checking *c)
+enum rp_code rp_run_check(struct rp_run *run, const struct rp_sketch *const *sketches,
+                          struct rp_relation *out, struct rp_err *err)
 {
-    struct rp_arena *arena = &c->run->arena;
+    struct checking c = {.run = run, .sketches = sketches, .out = out};
+
+    *out = (struct rp_relation){0};
+    if (run->ranks.n < 2)
+        return RP_OK;
+    check_pairs(&c);
+
+    /* Finds files that do not state their number, or whose number another file has. */
+    struct rp_arena *arena = &c.run->arena;
     const char *text = "rank numbers: ";
     size_t i, n = 0;
-
-    for (i = 0; i < c->run->ranks.n; i++) {
-        const struct rp_rank *rank = &c->run->ranks.at[i];
-
+    for (i = 0; i < c.run->ranks.n; i++) {
+        const struct rp_rank *rank = &c.run->ranks.at[i];
         if (rank->digest->rank == rank->number || rank->named || n++ >= MOST_SHOWN)
             continue;
         text = rp_arena_textf(arena, "%s%s'%s' ", text, n > 1 ? "; " : "", rank->digest->name);
@@ -340,19 +346,7 @@ static void check_numbers(struct checking *c)
                                  text, rank->digest->rank, rank->number);
     }
     if (n)
-        c->out->numbers =
+        c.out->numbers =
             n > MOST_SHOWN ? rp_arena_textf(arena, "%s; and %zu more", text, n - MOST_SHOWN) : text;
-}
-
-enum rp_code rp_run_check(struct rp_run *run, const struct rp_sketch *const *sketches,
-                          struct rp_relation *out, struct rp_err *err)
-{
-    struct checking c = {.run = run, .sketches = sketches, .out = out};
-
-    *out = (struct rp_relation){0};
-    if (run->ranks.n < 2)
-        return RP_OK;
-    check_pairs(&c);
-    check_numbers(&c);
     return rp_arena_check(&run->arena, "comparing traces", err);
 }

@@ -262,25 +262,6 @@ static enum rp_code remark_with(struct rp_trust_log *log, const struct rp_map *s
     return RP_OK;
 }
 
-/* A source may have been looked at several times. */
-static enum rp_code remark_all_unread(struct rp_trust_log *log, struct rp_err *err)
-{
-    enum rp_code code = RP_OK;
-    struct rp_map shapes = {0};
-
-    for (size_t i = 0; i < log->traces.n && code == RP_OK; i++) {
-        uint64_t key = shape_key(log->traces.at[i].path);
-
-        if (key)
-            code = rp_map_put(&shapes, key, 1, err);
-    }
-    rp_sort(log->unread.at, log->unread.n, sizeof *log->unread.at, by_unread_source);
-    if (code == RP_OK)
-        code = remark_with(log, &shapes, err);
-    rp_map_release(&shapes);
-    return code;
-}
-
 /* ---- what was read */
 
 static int64_t wrong_times(const struct rp_health *h)
@@ -292,30 +273,6 @@ static int64_t wrong_times(const struct rp_health *h)
 static const char *rank_text(struct rp_trust_log *log, const struct rp_trust_trace *t)
 {
     return t->number < 0 ? "" : rp_arena_textf(&log->arena, "rank %d, ", t->number);
-}
-
-static enum rp_code remark_cut(struct rp_trust_log *log, const struct rp_trust_trace *t,
-                               struct rp_err *err)
-{
-    const char *events = rp_units_count(&log->arena, t->nevents, "event");
-    const char *brief = rp_arena_textf(&log->arena, "%s%s read%s", rank_text(log, t), events,
-                                       t->verdict == RP_VERDICT_CUT ? ", left out" : "");
-    const char *why = t->cut           ? t->cut
-                      : t->cut_archive ? "the archive is truncated"
-                                       : "bytes were skipped to find the next event";
-    const char *text = rp_arena_textf(
-        &log->arena, "'%s': %s; %s %s read%s", t->path, why, events,
-        t->nevents == 1 ? "was" : "were",
-        t->verdict == RP_VERDICT_CUT
-            ? "; it is left out of the answer, because other ranks are whole (--salvage "
-              "keeps it)"
-            : "");
-    bool damaged = t->health.salvaged || t->health.skipped_bytes;
-
-    RP_TRY(add_note(log, t, damaged ? "damaged" : "truncated", true, brief, t->nevents, text, err));
-    if (t->health.skipped_bytes)
-        log->notes.at[log->notes.n - 1].remark.bytes = t->health.skipped_bytes;
-    return RP_OK;
 }
 
 static enum rp_code remark_losses(struct rp_trust_log *log, const struct rp_trust_trace *t,
@@ -381,24 +338,6 @@ static enum rp_code remark_hidden(struct rp_trust_log *log, const struct rp_trus
             "profile --cuda-graph-trace=node'",
             t->path, many, rp_units_time(arena, t->hidden_ns)),
         err);
-}
-
-static enum rp_code remark_joined(struct rp_trust_log *log, const struct rp_trust_trace *t,
-                                  struct rp_err *err)
-{
-    return add_note(
-        log, t, "joined", t->unsure,
-        rp_arena_textf(&log->arena, "%s%s", rank_text(log, t), t->joined), RP_ABSENT_I64,
-        rp_arena_textf(&log->arena, "'%s' is of two recorders: %s", t->path, t->joined), err);
-}
-
-static enum rp_code remark_set_back(struct rp_trust_log *log, const struct rp_trust_trace *t,
-                                    struct rp_err *err)
-{
-    return add_note(log, t, "set_back", false,
-                    rp_arena_textf(&log->arena, "%s%s", rank_text(log, t), t->set_back),
-                    RP_ABSENT_I64, rp_arena_textf(&log->arena, "'%s': %s", t->path, t->set_back),
-                    err);
 }
 
 #define FIRST_NS 20000000
@@ -513,14 +452,41 @@ static enum rp_code remark_trace(struct rp_trust_log *log, const struct rp_trust
     RP_TRY(remark_verdict(log, t, err));
     if (t->verdict != RP_VERDICT_RANK && t->verdict != RP_VERDICT_CUT)
         return RP_OK;
-    if (h->truncated || h->salvaged || h->skipped_bytes || t->cut_archive)
-        RP_TRY(remark_cut(log, t, err));
+    if (h->truncated || h->salvaged || h->skipped_bytes || t->cut_archive) {
+        /* Only a part of the file could be read. */
+        const char *events = rp_units_count(&log->arena, t->nevents, "event");
+        const char *brief = rp_arena_textf(&log->arena, "%s%s read%s", rank_text(log, t), events,
+                                           t->verdict == RP_VERDICT_CUT ? ", left out" : "");
+        const char *why = t->cut           ? t->cut
+                          : t->cut_archive ? "the archive is truncated"
+                                           : "bytes were skipped to find the next event";
+        const char *text = rp_arena_textf(
+            &log->arena, "'%s': %s; %s %s read%s", t->path, why, events,
+            t->nevents == 1 ? "was" : "were",
+            t->verdict == RP_VERDICT_CUT
+                ? "; it is left out of the answer, because other ranks are whole (--salvage "
+                  "keeps it)"
+                : "");
+        bool damaged = t->health.salvaged || t->health.skipped_bytes;
+        RP_TRY(add_note(log, t, damaged ? "damaged" : "truncated", true, brief, t->nevents, text,
+                        err));
+        if (t->health.skipped_bytes)
+            log->notes.at[log->notes.n - 1].remark.bytes = t->health.skipped_bytes;
+    }
     if (t->hidden)
         RP_TRY(remark_hidden(log, t, err));
-    if (t->joined)
-        RP_TRY(remark_joined(log, t, err));
-    if (t->set_back)
-        RP_TRY(remark_set_back(log, t, err));
+    if (t->joined) {
+        RP_TRY(add_note(
+            log, t, "joined", t->unsure,
+            rp_arena_textf(&log->arena, "%s%s", rank_text(log, t), t->joined), RP_ABSENT_I64,
+            rp_arena_textf(&log->arena, "'%s' is of two recorders: %s", t->path, t->joined), err));
+    }
+    if (t->set_back) {
+        RP_TRY(add_note(log, t, "set_back", false,
+                        rp_arena_textf(&log->arena, "%s%s", rank_text(log, t), t->set_back),
+                        RP_ABSENT_I64,
+                        rp_arena_textf(&log->arena, "'%s': %s", t->path, t->set_back), err));
+    }
     return t->verdict == RP_VERDICT_RANK ? remark_losses(log, t, err) : RP_OK;
 }
 
@@ -712,24 +678,6 @@ static enum rp_code write_lines(struct rp_trust_log *log, struct rp_result *resu
 
 RP_ORDER(by_trace_source, struct rp_trust_trace, RP_UP(source), RP_UP(part))
 
-/* An impossible answer is a defect of reprise, or of a recording that it took for sound: nobody
-   should act on it unwarned. */
-static enum rp_code remark_impossible(struct rp_trust_log *log, const struct rp_result *result,
-                                      struct rp_err *err)
-{
-    char why[240], text[400];
-    size_t n = rp_record_impossible(result->type, result->root, why, sizeof why);
-
-    if (!n)
-        return RP_OK;
-    snprintf(
-        text, sizeof text,
-        "%zu time%s of this answer cannot be (%s): do not rely on %s, and report it as a defect "
-        "of reprise",
-        n, n == 1 ? "" : "s", why, n == 1 ? "it" : "them");
-    return rp_trust_note(log, "impossible", true, (int64_t)n, text, err);
-}
-
 enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *dataset, bool judge,
                              struct rp_result *result, struct rp_err *err)
 {
@@ -740,13 +688,38 @@ enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *
     rp_sort(log->traces.at, log->traces.n, sizeof *log->traces.at, by_trace_source);
     if (judge && log->traces.n > 1)
         RP_TRY(judge_files(log, err));
-    RP_TRY(remark_all_unread(log, err));
+
+    /* A source may have been looked at several times. */
+    enum rp_code code = RP_OK;
+    struct rp_map shapes = {0};
+    for (size_t i = 0; i < log->traces.n && code == RP_OK; i++) {
+        uint64_t key = shape_key(log->traces.at[i].path);
+        if (key)
+            code = rp_map_put(&shapes, key, 1, err);
+    }
+    rp_sort(log->unread.at, log->unread.n, sizeof *log->unread.at, by_unread_source);
+    if (code == RP_OK)
+        code = remark_with(log, &shapes, err);
+    rp_map_release(&shapes);
+    RP_TRY(code);
     for (size_t i = 0; i < log->traces.n; i++)
         RP_TRY(remark_trace(log, &log->traces.at[i], err));
     RP_TRY(remark_deaths(log, err));
     for (size_t i = 0; i < log->runs.n; i++)
         RP_TRY(remark_missing(log, &log->runs.at[i], err));
-    RP_TRY(remark_impossible(log, result, err));
+
+    /* An impossible answer is a defect of reprise, or of a recording that it took for sound: nobody
+       should act on it unwarned. */
+    char why[240], text[400];
+    size_t n = rp_record_impossible(result->type, result->root, why, sizeof why);
+    if (n) {
+        snprintf(
+            text, sizeof text,
+            "%zu time%s of this answer cannot be (%s): do not rely on %s, and report it as a defect "
+            "of reprise",
+            n, n == 1 ? "" : "s", why, n == 1 ? "it" : "them");
+        RP_TRY(rp_trust_note(log, "impossible", true, (int64_t)n, text, err));
+    }
     for (size_t i = 0; i < log->notes.n; i++)
         log->notes.at[i].place = i;
     rp_sort(log->notes.at, log->notes.n, sizeof *log->notes.at, by_kind);

@@ -97,35 +97,6 @@ static void note_sentences(struct rp_trust_log *log, const struct rp_trace *t,
     }
 }
 
-/* Reads "clocks aligned by …, ±…" as `merge --same-rank` wrote it. */
-static void note_recorders(struct rp_trust_log *log, const struct rp_trace *t,
-                           struct rp_trust_trace *row)
-{
-    const char *record = rp_trace_meta(t, RP_JOINED_KEY);
-    const char *text = record ? strstr(record, "\"text\":\"") : NULL;
-
-    if (!text)
-        return;
-    text += strlen("\"text\":\"");
-    row->joined = rp_arena_textf(&log->arena, "%.*s", (int)strcspn(text, "\""), text);
-    row->unsure = strstr(record, "\"uncertainty_ns\":null") != NULL;
-}
-
-/* Only recordings of reprise tell this. */
-static void note_death(struct rp_arena *arena, const struct rp_trace *t, struct rp_trust_trace *row)
-{
-    struct rp_trace_life life;
-
-    rp_trace_life_find(t, &life);
-    if (!life.cut)
-        return;
-    if (t->has_base)
-        row->stopped_ns = rp_ns_sum(t->base_ns, t->totals.span_end_ns);
-    row->died = rp_arena_textf(arena, "process %lld, after '%.80s', %s after its first event",
-                               (long long)life.process, rp_trace_str(t, t->ev.name[life.last]),
-                               rp_units_time(arena, life.last_ns));
-}
-
 struct rp_trust_trace *rp_trust_find(struct rp_trust_log *log, size_t source, uint32_t part)
 {
     for (size_t i = log->traces.n; i-- > 0;)
@@ -152,9 +123,28 @@ enum rp_code rp_trust_loaded(struct rp_trust_log *log, const struct rp_loaded *l
     if (!rp_trust_find(log, row.source, row.part)) {
         row.path = rp_arena_text(&log->arena, loaded->source->name);
         row.overwritten = overwritten_events(t);
-        note_recorders(log, t, &row);
+
+        /* Reads "clocks aligned by …, ±…" as `merge --same-rank` wrote it. */
+        const char *record = rp_trace_meta(t, RP_JOINED_KEY);
+        const char *text = record ? strstr(record, "\"text\":\"") : NULL;
+        if (text) {
+            text += strlen("\"text\":\"");
+            row.joined = rp_arena_textf(&log->arena, "%.*s", (int)strcspn(text, "\""), text);
+            row.unsure = strstr(record, "\"uncertainty_ns\":null") != NULL;
+        }
         row.hidden = rp_hidden_graphs(t, &row.hidden_ns);
-        note_death(&log->arena, t, &row);
+
+        /* Only recordings of reprise tell this. */
+        struct rp_trace_life life;
+        rp_trace_life_find(t, &life);
+        if (life.cut) {
+            if (t->has_base)
+                row.stopped_ns = rp_ns_sum(t->base_ns, t->totals.span_end_ns);
+            row.died =
+                rp_arena_textf(&log->arena, "process %lld, after '%.80s', %s after its first event",
+                               (long long)life.process, rp_trace_str(t, t->ev.name[life.last]),
+                               rp_units_time(&log->arena, life.last_ns));
+        }
         note_sentences(log, t, &row);
         if (!log->ranked && !log->is_job)
             code = rp_digest_new(t, loaded->source->name, &row.digest, err);

@@ -76,16 +76,6 @@ static enum rp_code take_bytes(struct gzip *gz, struct rp_feed *feed, uint8_t *b
     return RP_OK;
 }
 
-static enum rp_code skip_extra(struct gzip *gz, struct rp_feed *feed, struct rp_err *err)
-{
-    uint8_t b[2];
-
-    RP_TRY(take_bytes(gz, feed, b, 2, err));
-    for (unsigned len = gz->cut ? 0 : b[0] + 256u * b[1]; len > 0 && !gz->cut; len--)
-        RP_TRY(take_bytes(gz, feed, b, 1, err));
-    return RP_OK;
-}
-
 static enum rp_code skip_text(struct gzip *gz, struct rp_feed *feed, struct rp_err *err)
 {
     uint8_t c = 1;
@@ -124,8 +114,12 @@ static enum rp_code read_header(struct gzip *gz, struct rp_feed *feed, struct rp
         return RP_OK;
     if (h[3] & FLAG_RESERVED)
         return gzip_damaged(feed, err, "unknown flags in the header");
-    if (h[3] & FLAG_EXTRA)
-        RP_TRY(skip_extra(gz, feed, err));
+    if (h[3] & FLAG_EXTRA) {
+        uint8_t b[2];
+        RP_TRY(take_bytes(gz, feed, b, 2, err));
+        for (unsigned len = gz->cut ? 0 : b[0] + 256u * b[1]; len > 0 && !gz->cut; len--)
+            RP_TRY(take_bytes(gz, feed, b, 1, err));
+    }
     if ((h[3] & FLAG_NAME) && !gz->cut)
         RP_TRY(skip_text(gz, feed, err));
     if ((h[3] & FLAG_COMMENT) && !gz->cut)
@@ -175,32 +169,6 @@ static enum rp_code read_trailer(struct gzip *gz, struct rp_feed *feed, struct r
     return RP_OK;
 }
 
-/* Looks at what follows a member: padding, another member, other data, or the end. */
-static enum rp_code look_behind(struct gzip *gz, struct rp_feed *feed, struct rp_err *err)
-{
-    uint8_t first = 0;
-    bool empty;
-
-    for (;;) {
-        RP_TRY(rp_feed_fill(feed, &empty, err));
-        if (empty || *feed->at != 0)
-            break;
-        feed->at++;
-    }
-    gz->stage = STAGE_DONE;
-    if (empty)
-        return RP_OK;
-    first = *feed->at++;
-    RP_TRY(rp_feed_fill(feed, &empty, err));
-    gz->cut = empty && first == rp_codec_gzip.magic[0];
-    if (!empty && first == rp_codec_gzip.magic[0] && *feed->at == rp_codec_gzip.magic[1])
-        gz->stage = STAGE_HEADER;
-    else
-        gz->trailing = !gz->cut;
-    feed->at--;
-    return RP_OK;
-}
-
 static enum rp_code gzip_read(void *state, struct rp_feed *feed, uint8_t *out, size_t cap,
                               size_t *got, struct rp_codec_end *end, struct rp_err *err)
 {
@@ -218,8 +186,29 @@ static enum rp_code gzip_read(void *state, struct rp_feed *feed, uint8_t *out, s
         case STAGE_TRAILER:
             RP_TRY(read_trailer(gz, feed, err));
             break;
-        default:
-            RP_TRY(look_behind(gz, feed, err));
+        default: {
+            /* Looks at what follows a member: padding, another member, other data, or the end. */
+            uint8_t first = 0;
+            bool empty;
+            for (;;) {
+                RP_TRY(rp_feed_fill(feed, &empty, err));
+                if (empty || *feed->at != 0)
+                    break;
+                feed->at++;
+            }
+            gz->stage = STAGE_DONE;
+            if (!empty) {
+                first = *feed->at++;
+                RP_TRY(rp_feed_fill(feed, &empty, err));
+                gz->cut = empty && first == rp_codec_gzip.magic[0];
+                if (!empty && first == rp_codec_gzip.magic[0] &&
+                    *feed->at == rp_codec_gzip.magic[1])
+                    gz->stage = STAGE_HEADER;
+                else
+                    gz->trailing = !gz->cut;
+                feed->at--;
+            }
+        }
         }
     }
     end->truncated = gz->cut;

@@ -127,31 +127,6 @@ static enum rp_code feed_from_fd(struct rp_feed *feed, struct rp_err *err)
     return RP_OK;
 }
 
-/* Reads enough bytes for a magic number, if the file has them. */
-static enum rp_code feed_start(struct rp_input *in, struct rp_err *err)
-{
-    struct rp_feed *feed = &in->feed;
-    size_t n = 0;
-
-    in->buffer = calloc(1, RP_FEED_BACK + FEED_BYTES);
-    RP_TRY(rp_err_need(in->buffer, err, "opening an input"));
-    while (n < MAGIC_BYTES) {
-        ssize_t got = read_fd(in->fd, in->buffer + RP_FEED_BACK + n, FEED_BYTES - n);
-
-        if (got < 0)
-            return rp_err_set_os(err, errno, "cannot read '%s'", in->name);
-        if (got == 0)
-            break;
-        n += (size_t)got;
-    }
-    *feed = (struct rp_feed){.at = in->buffer + RP_FEED_BACK,
-                             .end = in->buffer + RP_FEED_BACK + n,
-                             .end_offset = n,
-                             .more = feed_from_fd,
-                             .user = in};
-    return RP_OK;
-}
-
 static enum rp_code start_codec(struct rp_input *in, const struct rp_codec *codec,
                                 struct rp_err *err)
 {
@@ -180,18 +155,6 @@ static enum rp_code set_whole(struct rp_input *in, const void *bytes, size_t n, 
     return n > in->limits.input_bytes ? too_long(in, err) : RP_OK;
 }
 
-static enum rp_code map_file(struct rp_input *in, uint64_t size, struct rp_err *err)
-{
-    if (size == 0 || size > SIZE_MAX)
-        return RP_OK;
-    void *at = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, in->fd, 0);
-    if (at == MAP_FAILED) /* some file systems cannot map files, but reading always works */
-        return RP_OK;
-    madvise(at, (size_t)size, MADV_SEQUENTIAL);
-    in->mapping = at;
-    return set_whole(in, at, (size_t)size, err);
-}
-
 static enum rp_code open_fd(struct rp_input *in, const char *path, struct rp_err *err)
 {
     struct stat st;
@@ -209,11 +172,36 @@ static enum rp_code open_fd(struct rp_input *in, const char *path, struct rp_err
                           in->name);
     bool from_start = S_ISREG(st.st_mode) && lseek(in->fd, 0, SEEK_CUR) == 0;
     in->file_size = from_start ? (uint64_t)st.st_size : 0;
-    RP_TRY(feed_start(in, err));
+
+    /* Reads enough bytes for a magic number, if the file has them. */
+    struct rp_feed *feed = &in->feed;
+    size_t n = 0;
+    in->buffer = calloc(1, RP_FEED_BACK + FEED_BYTES);
+    RP_TRY(rp_err_need(in->buffer, err, "opening an input"));
+    while (n < MAGIC_BYTES) {
+        ssize_t got = read_fd(in->fd, in->buffer + RP_FEED_BACK + n, FEED_BYTES - n);
+        if (got < 0)
+            return rp_err_set_os(err, errno, "cannot read '%s'", in->name);
+        if (got == 0)
+            break;
+        n += (size_t)got;
+    }
+    *feed = (struct rp_feed){.at = in->buffer + RP_FEED_BACK,
+                             .end = in->buffer + RP_FEED_BACK + n,
+                             .end_offset = n,
+                             .more = feed_from_fd,
+                             .user = in};
     const struct rp_codec *codec = rp_codec_find(in->feed.at, (size_t)(in->feed.end - in->feed.at));
     if (codec)
         return start_codec(in, codec, err);
-    return map_file(in, in->file_size, err);
+    if (in->file_size == 0 || in->file_size > SIZE_MAX)
+        return RP_OK;
+    void *at = mmap(NULL, (size_t)in->file_size, PROT_READ, MAP_PRIVATE, in->fd, 0);
+    if (at == MAP_FAILED) /* some file systems cannot map files, but reading always works */
+        return RP_OK;
+    madvise(at, (size_t)in->file_size, MADV_SEQUENTIAL);
+    in->mapping = at;
+    return set_whole(in, at, (size_t)in->file_size, err);
 }
 
 enum rp_code rp_input_open(const char *path, const struct rp_limits *limits, struct rp_input **out,
@@ -314,16 +302,6 @@ static enum rp_code read_plain(struct rp_input *in, uint8_t *out, size_t cap, si
     return RP_OK;
 }
 
-/* Adds the decompressed offset and the file name, which the codec does not know. */
-static void name_damage(const struct rp_input *in, enum rp_code code, struct rp_err *err)
-{
-    if (code == RP_IO || code == RP_NOMEM)
-        return;
-    rp_err_prefix(err, code, "'%s', decompressed byte %llu", in->name,
-                  (unsigned long long)in->produced);
-    err->offset = in->produced;
-}
-
 /*
  * Decodes up to cap bytes into out and notes how the input ended. A failure is kept in in->failure
  * until the bytes before it are consumed.
@@ -348,8 +326,14 @@ static size_t produce_bytes(struct rp_input *in, uint8_t *out, size_t cap)
         code = RP_OK;
     }
     in->produced += got;
-    if (code != RP_OK)
-        name_damage(in, code, &in->failure);
+    if (code != RP_OK) {
+        /* Adds the decompressed offset and the file name, which the codec does not know. */
+        if (code != RP_IO && code != RP_NOMEM) {
+            rp_err_prefix(&in->failure, code, "'%s', decompressed byte %llu", in->name,
+                          (unsigned long long)in->produced);
+            in->failure.offset = in->produced;
+        }
+    }
     return got;
 }
 
@@ -430,44 +414,34 @@ void rp_input_release_before(const struct rp_input *in, size_t offset)
         madvise(in->mapping, offset & ~(page - 1), MADV_DONTNEED);
 }
 
-/* Returns the rest of the mapping; later reads are at the end. */
-static void slurp_whole(struct rp_input *in)
-{
-    size_t from = in->consumed < in->whole_n ? (size_t)in->consumed : in->whole_n;
-
-    in->slurped = in->whole + from;
-    in->slurped_n = in->whole_n - from;
-    in->consumed = in->produced = in->whole_n;
-    in->ahead_n = 0;
-    in->feed.at = in->feed.end;
-    in->feed.end_offset = in->whole_n;
-    in->ended = true;
-}
-
-static enum rp_code slurp_read(struct rp_input *in, struct rp_err *err)
-{
-    size_t got;
-
-    do {
-        RP_TRY(rp_vec_reserve(&in->held, FEED_BYTES, err));
-        RP_TRY(rp_input_read(in, in->held.at + in->held.n, in->held.cap - in->held.n, &got, err));
-        in->held.n += got;
-    } while (got > 0);
-    in->slurped = in->held.at;
-    in->slurped_n = in->held.n;
-    return RP_OK;
-}
-
 enum rp_code rp_input_slurp(struct rp_input *in, const uint8_t **bytes, size_t *n,
                             struct rp_err *err)
 {
     *bytes = NULL;
     *n = 0;
     if (!in->slurped) {
-        if (in->whole)
-            slurp_whole(in);
-        else
-            RP_TRY(slurp_read(in, err));
+        if (in->whole) {
+            /* Returns the rest of the mapping; later reads are at the end. */
+            size_t from = in->consumed < in->whole_n ? (size_t)in->consumed : in->whole_n;
+            in->slurped = in->whole + from;
+            in->slurped_n = in->whole_n - from;
+            in->consumed = in->produced = in->whole_n;
+            in->ahead_n = 0;
+            in->feed.at = in->feed.end;
+            in->feed.end_offset = in->whole_n;
+            in->ended = true;
+        } else {
+            /* Reads until the end. */
+            size_t got;
+            do {
+                RP_TRY(rp_vec_reserve(&in->held, FEED_BYTES, err));
+                RP_TRY(rp_input_read(in, in->held.at + in->held.n, in->held.cap - in->held.n, &got,
+                                     err));
+                in->held.n += got;
+            } while (got > 0);
+            in->slurped = in->held.at;
+            in->slurped_n = in->held.n;
+        }
     }
     *bytes = in->slurped;
     *n = in->slurped_n;

@@ -76,20 +76,6 @@ static bool reserve_text(struct rp_json_blocks *b, struct rp_json_block *blk, si
     return true;
 }
 
-/* Shrinks a block after a long token, because it would stay large. */
-static void shrink_text(struct rp_json_blocks *b, struct rp_json_block *blk)
-{
-    size_t cap = (size_t)4 * b->chunk_max + blk->filled;
-
-    if (blk->cap <= 2 * cap)
-        return;
-    char *text = realloc(blk->text, cap);
-    if (text) {
-        blk->text = text;
-        blk->cap = cap;
-    }
-}
-
 /* Begins a block with the tail of the last one. */
 static void begin_block(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
@@ -107,7 +93,16 @@ static void begin_block(struct rp_json_blocks *b, struct rp_json_block *blk)
     blk->filled = tail;
     blk->index_n = b->tail_index_n;
     memcpy(blk->index, b->tail_index, b->tail_index_n * sizeof *blk->index);
-    shrink_text(b, blk);
+
+    /* Shrinks a block after a long token, because it would stay large. */
+    size_t cap = (size_t)4 * b->chunk_max + blk->filled;
+    if (blk->cap > 2 * cap) {
+        char *text = realloc(blk->text, cap);
+        if (text) {
+            blk->text = text;
+            blk->cap = cap;
+        }
+    }
 }
 
 static size_t read_held(struct rp_json_blocks *b, char *to, size_t cap)
@@ -384,13 +379,26 @@ static bool take_back(struct rp_json_blocks *b, size_t from)
     return ok;
 }
 
-/* Searches what is held and then the input for the position; `taken` becomes its offset. */
-static enum rp_code seek_element(struct rp_json_blocks *b, uint64_t offset, rp_json_find_fn *find,
-                                 const void *user, bool *found)
+enum rp_code rp_json_blocks_restart(struct rp_json_blocks *b, size_t from, rp_json_find_fn *find,
+                                    const void *user, bool *found, uint64_t *skipped)
 {
+    *found = false;
+    if (!b->current)
+        return RP_OK;
+    uint64_t begin = b->current->offset + from, offset = begin;
+    stop_thread(b);
+    b->stop = RP_JSON_STOP_NONE;
+    if (!take_back(b, from))
+        return RP_NOMEM;
+    b->current = NULL;
+    b->last = NULL;
+    b->tail_index_n = 0;
+    b->state = (struct rp_json_index_state){0};
+    b->chunk = b->chunk_max < AGAIN_CHUNK ? b->chunk_max : AGAIN_CHUNK;
+
+    /* Searches what is held and then the input for the position; `taken` becomes its offset. */
     size_t at, keep, got;
     char piece[16 << 10];
-
     for (;;) {
         at = find(user, b->held, b->held_n, b->ended != RP_JSON_STOP_NONE, &keep);
         if (at < b->held_n || b->ended != RP_JSON_STOP_NONE || offset > b->input_max)
@@ -408,27 +416,7 @@ static enum rp_code seek_element(struct rp_json_blocks *b, uint64_t offset, rp_j
     b->held_at = at;
     b->taken = offset + at;
     *found = at < b->held_n;
-    return RP_OK;
-}
-
-enum rp_code rp_json_blocks_restart(struct rp_json_blocks *b, size_t from, rp_json_find_fn *find,
-                                    const void *user, bool *found, uint64_t *skipped)
-{
-    *found = false;
-    if (!b->current)
-        return RP_OK;
-    uint64_t offset = b->current->offset + from;
-    stop_thread(b);
-    b->stop = RP_JSON_STOP_NONE;
-    if (!take_back(b, from))
-        return RP_NOMEM;
-    b->current = NULL;
-    b->last = NULL;
-    b->tail_index_n = 0;
-    b->state = (struct rp_json_index_state){0};
-    b->chunk = b->chunk_max < AGAIN_CHUNK ? b->chunk_max : AGAIN_CHUNK;
-    RP_TRY(seek_element(b, offset, find, user, found));
-    *skipped = b->taken - offset;
+    *skipped = b->taken - begin;
     return RP_OK;
 }
 

@@ -42,24 +42,6 @@ static enum rp_json_kind kind_of(char first)
     }
 }
 
-/* Joins the saved parts of earlier blocks with the part in this one. */
-static bool join_raw(struct rp_json *p, const char *from, struct rp_json_token *raw)
-{
-    struct rp_json_inner *inner = p->inner;
-    size_t n = (size_t)(p->at - from);
-
-    *raw = (struct rp_json_token){.text = from, .len = (uint32_t)n};
-    if (inner->raw.n) {
-        if (rp_vec_reserve(&inner->raw, n, NULL) != RP_OK)
-            return rp_json_fail_nomem(p);
-        memcpy(inner->raw.at + inner->raw.n, from, n);
-        raw->len += (uint32_t)inner->raw.n;
-        raw->text = inner->raw.at;
-    }
-    raw->kind = (uint8_t)kind_of(*raw->text);
-    return true;
-}
-
 bool rp_json_raw(struct rp_json *p, struct rp_json_token *raw)
 {
     struct rp_json_inner *inner = p->inner;
@@ -78,5 +60,17 @@ bool rp_json_raw(struct rp_json *p, struct rp_json_token *raw)
         p->at--; /* for a number, the next call passes it again */
     if (rp_json_offset(p) - inner->raw_offset > p->token_max)
         return rp_json_fail(p, RP_LIMIT, inner->raw_offset, p->at, "a value over the limit");
-    return join_raw(p, from, raw);
+
+    /* Joins the saved parts of earlier blocks with the part in this one. */
+    size_t n = (size_t)(p->at - from);
+    *raw = (struct rp_json_token){.text = from, .len = (uint32_t)n};
+    if (inner->raw.n) {
+        if (rp_vec_reserve(&inner->raw, n, NULL) != RP_OK)
+            return rp_json_fail_nomem(p);
+        memcpy(inner->raw.at + inner->raw.n, from, n);
+        raw->len += (uint32_t)inner->raw.n;
+        raw->text = inner->raw.at;
+    }
+    raw->kind = (uint8_t)kind_of(*raw->text);
+    return true;
 }

@@ -72,29 +72,6 @@ static bool take_word(struct json_cursor *c, const char *word)
     return true;
 }
 
-static bool check_number(struct json_cursor *c)
-{
-    const char *start = c->at + (*c->at == '-'), *at = skip_digits(start, c->end);
-
-    if (at == start || (*start == '0' && at - start > 1))
-        return false;
-    if (at < c->end && *at == '.') {
-        const char *from = at + 1;
-        at = skip_digits(from, c->end);
-        if (at == from)
-            return false;
-    }
-    if (at < c->end && (*at | 0x20) == 'e') {
-        at++;
-        const char *from = at + (at < c->end && (*at == '-' || *at == '+'));
-        at = skip_digits(from, c->end);
-        if (at == from)
-            return false;
-    }
-    c->at = at;
-    return true;
-}
-
 static bool is_break(char c)
 {
     return c == '\n' || c == '\r' || c == '\t';
@@ -138,7 +115,26 @@ static bool check_scalar(struct json_cursor *c)
         c->unclean = true;
         return true;
     }
-    return check_number(c);
+
+    /* A number, as the grammar has it. */
+    const char *start = c->at + (*c->at == '-'), *at = skip_digits(start, c->end);
+    if (at == start || (*start == '0' && at - start > 1))
+        return false;
+    if (at < c->end && *at == '.') {
+        const char *from = at + 1;
+        at = skip_digits(from, c->end);
+        if (at == from)
+            return false;
+    }
+    if (at < c->end && (*at | 0x20) == 'e') {
+        at++;
+        const char *from = at + (at < c->end && (*at == '-' || *at == '+'));
+        at = skip_digits(from, c->end);
+        if (at == from)
+            return false;
+    }
+    c->at = at;
+    return true;
 }
 
 /* "key" : */

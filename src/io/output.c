@@ -219,21 +219,16 @@ static void send_buffer(struct rp_out *o)
     o->n = 0;
 }
 
-static void write_memory(struct rp_out *o, const char *bytes, size_t n)
-{
-    if (rp_vec_reserve(&o->memory, n + 1, &o->failure) != RP_OK)
-        return;
-    memcpy(o->memory.at + o->memory.n, bytes, n);
-    o->memory.n += n;
-}
-
 void rp_out_write(struct rp_out *out, const void *bytes, size_t n)
 {
     if (n == 0 || out->failure.code != RP_OK)
         return;
     out->position += n;
     if (out->fd < 0) {
-        write_memory(out, bytes, n);
+        if (rp_vec_reserve(&out->memory, n + 1, &out->failure) == RP_OK) {
+            memcpy(out->memory.at + out->memory.n, bytes, n);
+            out->memory.n += n;
+        }
         return;
     }
     if (n > OUT_BUFFER - out->n)

@@ -163,25 +163,6 @@ static enum rp_code add_member(struct rp_sources *s, const struct rp_source *lik
 RP_ORDER(by_member, struct entry, rp_natural_compare(a->source.member, b->source.member),
          RP_UP(place))
 
-/* Sorts the members from `first` on; of several with one name the last counts, as in tar itself. */
-static void order_members(struct rp_sources *s, size_t first)
-{
-    struct entry *at = s->list.at + first;
-    size_t n = s->list.n - first, kept = 0;
-
-    if (n == 0)
-        return;
-    qsort(at, n, sizeof *at, by_member);
-    for (size_t i = 1; i < n; i++) {
-        if (strcmp(at[kept].source.member, at[i].source.member) == 0)
-            free(at[kept].held);
-        else
-            kept++;
-        at[kept] = at[i];
-    }
-    s->list.n = first + kept + 1;
-}
-
 static bool has_member(const struct rp_sources *s, size_t first, const char *name)
 {
     size_t n = s->list.n - first, i;
@@ -297,7 +278,22 @@ static enum rp_code add_tar(struct rp_sources *s, const struct rp_source *like, 
     if (rp_tar_truncated(tar) && s->list.n > first)
         s->list.at[s->list.n - 1].source.truncated = true;
     rp_tar_close(tar);
-    order_members(s, first);
+
+    /* Sorts the members from `first` on; of several with one name the last counts, as in tar
+     * itself. */
+    struct entry *at = s->list.at + first;
+    size_t n = s->list.n - first, kept = 0;
+    if (n != 0) {
+        qsort(at, n, sizeof *at, by_member);
+        for (size_t i = 1; i < n; i++) {
+            if (strcmp(at[kept].source.member, at[i].source.member) == 0)
+                free(at[kept].held);
+            else
+                kept++;
+            at[kept] = at[i];
+        }
+        s->list.n = first + kept + 1;
+    }
     drop_excerpts(s, first);
     if (added == RP_OK)
         added = fold_traces(s, first, err);

@@ -156,17 +156,6 @@ static bool describes_ctf(const char *folder, const char *name)
     return rp_describes_ctf(head, n);
 }
 
-/* A CTF trace is a folder: its metadata represents all its files. */
-static void keep_description(struct child_list *list, const char *folder)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        if (describes_ctf(folder, list->at[i].name)) {
-            list->at[0] = (struct child){list->at[i].name, true};
-            list->n = 1;
-        }
-    }
-}
-
 bool rp_excerpt_of(const char *name, char *out, size_t cap)
 {
     static const char excerpt[] = ".trace.json.gz", whole[] = ".xplane.pb";
@@ -200,7 +189,14 @@ static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits
                           "the folder '%.100s' is nested deeper than %u (limit depth)", level->path,
                           limits->depth);
     enum rp_code code = read_names(w, limits, level, &list, err);
-    keep_description(&list, level->path);
+
+    /* A CTF trace is a folder: its metadata represents all its files. */
+    for (size_t i = 0; i < list.n; i++) {
+        if (describes_ctf(level->path, list.at[i].name)) {
+            list.at[0] = (struct child){list.at[i].name, true};
+            list.n = 1;
+        }
+    }
     for (size_t i = 0; code == RP_OK && i < list.n; i++)
         if (!is_excerpt(&list, list.at[i].name))
             code = list_folder(w, limits, level, &list.at[i], err);
@@ -218,31 +214,6 @@ struct identity {
 /* Groups equal files; those without a link first, then in the order of the list. */
 RP_ORDER(by_identity, struct identity, RP_UP(device), RP_UP(inode), RP_UP(by_link), RP_UP(index))
 
-/* Deduplicates files that are also reached by a symbolic link. Hard links are separate files. */
-static enum rp_code drop_doubles(struct rp_walk *w, struct rp_err *err)
-{
-    size_t n = w->files.n, kept = 0;
-    struct identity *ids = n > 0 ? malloc(n * sizeof *ids) : NULL;
-
-    if (n == 0)
-        return RP_OK;
-    RP_TRY(rp_err_need(ids, err, "listing a folder"));
-    for (size_t i = 0; i < n; i++)
-        ids[i] = (struct identity){w->files.at[i].device, w->files.at[i].inode,
-                                   w->files.at[i].by_link, i};
-    qsort(ids, n, sizeof *ids, by_identity);
-    for (size_t i = 1; i < n; i++)
-        if (ids[i].by_link && ids[i].device == ids[i - 1].device &&
-            ids[i].inode == ids[i - 1].inode)
-            w->files.at[ids[i].index].path = NULL;
-    free(ids);
-    for (size_t i = 0; i < n; i++)
-        if (w->files.at[i].path)
-            w->files.at[kept++] = w->files.at[i];
-    w->files.n = kept;
-    return RP_OK;
-}
-
 enum rp_code rp_walk_folder(const char *path, const struct rp_limits *limits, struct rp_walk *walk,
                             struct rp_err *err)
 {
@@ -254,7 +225,28 @@ enum rp_code rp_walk_folder(const char *path, const struct rp_limits *limits, st
     top.device = st.st_dev;
     top.inode = st.st_ino;
     RP_TRY(walk_level(walk, limits, &top, err));
-    return drop_doubles(walk, err);
+
+    /* Deduplicates files that are also reached by a symbolic link. Hard links are separate files.
+     */
+    size_t n = walk->files.n, kept = 0;
+    struct identity *ids = n > 0 ? malloc(n * sizeof *ids) : NULL;
+    if (n == 0)
+        return RP_OK;
+    RP_TRY(rp_err_need(ids, err, "listing a folder"));
+    for (size_t i = 0; i < n; i++)
+        ids[i] = (struct identity){walk->files.at[i].device, walk->files.at[i].inode,
+                                   walk->files.at[i].by_link, i};
+    qsort(ids, n, sizeof *ids, by_identity);
+    for (size_t i = 1; i < n; i++)
+        if (ids[i].by_link && ids[i].device == ids[i - 1].device &&
+            ids[i].inode == ids[i - 1].inode)
+            walk->files.at[ids[i].index].path = NULL;
+    free(ids);
+    for (size_t i = 0; i < n; i++)
+        if (walk->files.at[i].path)
+            walk->files.at[kept++] = walk->files.at[i];
+    walk->files.n = kept;
+    return RP_OK;
 }
 
 void rp_walk_release(struct rp_walk *walk)

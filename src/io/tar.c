@@ -118,20 +118,6 @@ static bool is_zero_block(const uint8_t *h)
     return true;
 }
 
-/* Joins prefix/name; the prefix only exists in POSIX headers, because GNU keeps times there. */
-static void header_name(struct rp_tar *tar, const uint8_t *h)
-{
-    size_t n = 0, name_n = strnlen((const char *)h + NAME_AT, NAME_N);
-
-    if (memcmp(h + MAGIC_AT, "ustar", 6) == 0 && h[PREFIX_AT]) {
-        n = strnlen((const char *)h + PREFIX_AT, PREFIX_N);
-        memcpy(tar->name, h + PREFIX_AT, n);
-        tar->name[n++] = '/';
-    }
-    memcpy(tar->name + n, h + NAME_AT, name_n);
-    tar->name[n + name_n] = '\0';
-}
-
 /* ---- moving through the tar ---- */
 
 static enum rp_code tar_damaged(const struct rp_tar *tar, uint64_t offset, const char *what,
@@ -301,22 +287,6 @@ static bool is_wanted(const char *name, uint8_t type)
     return *base != '\0' && strncmp(base, "._", 2) != 0;
 }
 
-/* Reads a member into tar->held. The limit applies to the bytes that are there, not to the size in
- * the header. */
-static enum rp_code read_member(struct rp_tar *tar, uint64_t size, size_t *got, struct rp_err *err)
-{
-    uint64_t left = tar->limits.held_bytes - tar->held_total;
-    uint64_t start = tar->at;
-
-    RP_TRY(read_held(tar, size < left ? size : left + 1, &tar->held, got, err));
-    if (*got <= left)
-        return RP_OK;
-    return rp_err_set_at(err, RP_LIMIT, start,
-                         "'%s' holds more than %llu bytes (limit held_bytes): unpack it and read "
-                         "the folder",
-                         rp_input_borrow_name(tar->in), (unsigned long long)tar->limits.held_bytes);
-}
-
 static enum rp_code give_content(struct rp_tar *tar, uint64_t size, struct rp_tar_member *m,
                                  struct rp_err *err)
 {
@@ -335,7 +305,18 @@ static enum rp_code give_content(struct rp_tar *tar, uint64_t size, struct rp_ta
         m->n = size < left ? (size_t)size : left;
         tar->at += m->n;
     } else {
-        RP_TRY(read_member(tar, size, &m->n, err));
+        /* Reads a member into tar->held. The limit applies to the bytes that are there, not to the
+         * size in the header. */
+        uint64_t left = tar->limits.held_bytes - tar->held_total;
+        uint64_t start = tar->at;
+        RP_TRY(read_held(tar, size < left ? size : left + 1, &tar->held, &m->n, err));
+        if (m->n > left) {
+            RP_TRY(rp_err_set_at(
+                err, RP_LIMIT, start,
+                "'%s' holds more than %llu bytes (limit held_bytes): unpack it and read "
+                "the folder",
+                rp_input_borrow_name(tar->in), (unsigned long long)tar->limits.held_bytes));
+        }
         tar->held_total += m->n;
         m->bytes = tar->held;
     }
@@ -374,7 +355,15 @@ static enum rp_code read_header(struct rp_tar *tar, uint8_t *h, uint64_t *size, 
 static enum rp_code take_member(struct rp_tar *tar, const uint8_t *h, uint64_t size,
                                 struct rp_tar_member *m, struct rp_err *err)
 {
-    header_name(tar, h);
+    /* Joins prefix/name; the prefix only exists in POSIX headers, because GNU keeps times there. */
+    size_t n = 0, name_n = strnlen((const char *)h + NAME_AT, NAME_N);
+    if (memcmp(h + MAGIC_AT, "ustar", 6) == 0 && h[PREFIX_AT]) {
+        n = strnlen((const char *)h + PREFIX_AT, PREFIX_N);
+        memcpy(tar->name, h + PREFIX_AT, n);
+        tar->name[n++] = '/';
+    }
+    memcpy(tar->name + n, h + NAME_AT, name_n);
+    tar->name[n + name_n] = '\0';
     m->name = tar->long_name ? tar->long_name : tar->name;
     if (tar->has_long_size)
         size = tar->long_size;

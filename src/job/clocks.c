@@ -15,20 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets for each rank the first rank of its host; a server has its own clock. */
-static void share_clocks(const struct rp_job *job, uint32_t *clock_of, size_t n)
-{
-    uint32_t r, k;
-
-    for (r = 0; r < job->nranks; r++) {
-        for (k = 0; strcmp(job->ranks[k].host, job->ranks[r].host) != 0; k++)
-            ;
-        clock_of[r] = k;
-    }
-    for (; r < n; r++)
-        clock_of[r] = r;
-}
-
 /* ------------------------------------------------------------------ rings */
 
 struct sync { /* an agreement as one rank recorded it */
@@ -150,22 +136,6 @@ static enum rp_code list_transfers(struct ring_facts *f, uint32_t rank)
     return RP_OK;
 }
 
-static enum rp_code list_participants(struct ring_facts *f)
-{
-    uint32_t rendezvous = 0;
-
-    number_syncs(f->syncs.at, f->syncs.n);
-    for (size_t i = 0; i < f->syncs.n; i++) {
-        const struct sync *s = &f->syncs.at[i];
-        struct rp_clock_participant p = {0, s->rank, s->begin_ns, s->end_ns, true};
-
-        rendezvous += i && (s->key != s[-1].key || s->nth != s[-1].nth);
-        p.rendezvous = rendezvous;
-        RP_TRY(rp_vec_push(&f->participants, p, f->err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code list_ring_facts(struct ring_facts *f)
 {
     for (uint32_t r = 0; r < f->job->nranks; r++) {
@@ -173,7 +143,18 @@ static enum rp_code list_ring_facts(struct ring_facts *f)
         RP_TRY(list_syncs(f, r));
         RP_TRY(list_transfers(f, r));
     }
-    return list_participants(f);
+
+    /* Each meeting of the ranks is a rendezvous of its participants. */
+    uint32_t rendezvous = 0;
+    number_syncs(f->syncs.at, f->syncs.n);
+    for (size_t i = 0; i < f->syncs.n; i++) {
+        const struct sync *s = &f->syncs.at[i];
+        struct rp_clock_participant p = {0, s->rank, s->begin_ns, s->end_ns, true};
+        rendezvous += i && (s->key != s[-1].key || s->nth != s[-1].nth);
+        p.rendezvous = rendezvous;
+        RP_TRY(rp_vec_push(&f->participants, p, f->err));
+    }
+    return RP_OK;
 }
 
 static enum rp_code clocks_of_rings(const struct rp_job *job, const uint32_t *clock_of,
@@ -405,7 +386,16 @@ enum rp_code rp_clocks_of_job(const struct rp_job *job, bool likely, struct rp_a
     uint32_t *clock_of = RP_ARENA_NEW(arena, uint32_t, n + 1);
 
     RP_TRY(rp_err_need(clock_of, err, "aligning clocks"));
-    share_clocks(job, clock_of, n);
+
+    /* Sets for each rank the first rank of its host; a server has its own clock. */
+    uint32_t r, k;
+    for (r = 0; r < job->nranks; r++) {
+        for (k = 0; strcmp(job->ranks[k].host, job->ranks[r].host) != 0; k++)
+            ;
+        clock_of[r] = k;
+    }
+    for (; r < n; r++)
+        clock_of[r] = r;
     return job->has_servers ? clocks_of_servers(job, likely, clock_of, n, arena, out, err)
                             : clocks_of_rings(job, clock_of, arena, out, err);
 }

@@ -73,21 +73,6 @@ static double group_bytes(const struct rp_job_costs *c, const char *name, size_t
     }
 }
 
-static enum rp_code index_sizes(struct rp_job_costs *c, const struct rp_job_means *m,
-                                struct rp_err *err)
-{
-    size_t i, n;
-
-    for (i = 0; i < c->job->tensors.n; i++)
-        RP_TRY(rp_map_put(&c->bytes_of, (uint64_t)c->job->tensors.at[i].id, (uint32_t)i, err));
-    for (i = 0; i < m->ngroups; i++)
-        if (group_bytes(c, m->groups[i], &n) <= 0)
-            return rp_err_set(err, RP_UNSUPPORTED,
-                              "tensor: the sizes of gradients are not known: metadata.json with "
-                              "their shapes is needed");
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ phases of a group */
 
 static void learn_rank(struct rp_job_costs *c, const struct rp_job_means *m, size_t rank)
@@ -463,17 +448,6 @@ enum rp_code rp_job_ring_ns(const struct rp_job_costs *costs, double bytes, doub
 
 /* ------------------------------------------------------------------ all of it */
 
-static enum rp_code find_senders(struct rp_job_costs *c, const struct rp_job_means *m,
-                                 struct rp_err *err)
-{
-    c->sender = RP_ARENA_NEW(&c->arena, size_t, c->nranks * c->nchannels + 1);
-    RP_TRY(rp_err_need(c->sender, err, "simulating a job"));
-    for (size_t r = 0; r < c->nranks; r++)
-        for (size_t ch = 0; ch < c->nchannels; ch++)
-            c->sender[r * c->nchannels + ch] = rp_job_sender(m, r, (int32_t)ch);
-    return RP_OK;
-}
-
 enum rp_code rp_job_costs_init(struct rp_job_costs *out, const struct rp_job_means *means,
                                struct rp_err *err)
 {
@@ -488,10 +462,23 @@ enum rp_code rp_job_costs_init(struct rp_job_costs *out, const struct rp_job_mea
     out->loop_bytes = INFINITY;
     out->ranks = RP_ARENA_NEW(&out->arena, struct rp_job_cost_rank, out->nranks + 1);
     RP_TRY(rp_err_need(out->ranks, err, "simulating a job"));
-    RP_TRY(index_sizes(out, means, err));
+
+    /* Messages are counted by the sizes of the tensors, which all must be known. */
+    size_t i, n;
+    for (i = 0; i < out->job->tensors.n; i++)
+        RP_TRY(rp_map_put(&out->bytes_of, (uint64_t)out->job->tensors.at[i].id, (uint32_t)i, err));
+    for (i = 0; i < means->ngroups; i++)
+        if (group_bytes(out, means->groups[i], &n) <= 0)
+            return rp_err_set(err, RP_UNSUPPORTED,
+                              "tensor: the sizes of gradients are not known: metadata.json with "
+                              "their shapes is needed");
     if (out->has_transfers)
         count_messages(out, means);
-    RP_TRY(find_senders(out, means, err));
+    out->sender = RP_ARENA_NEW(&out->arena, size_t, out->nranks * out->nchannels + 1);
+    RP_TRY(rp_err_need(out->sender, err, "simulating a job"));
+    for (size_t r = 0; r < out->nranks; r++)
+        for (size_t ch = 0; ch < out->nchannels; ch++)
+            out->sender[r * out->nchannels + ch] = rp_job_sender(means, r, (int32_t)ch);
     for (size_t r = 0; r < out->nranks; r++) {
         learn_rank(out, means, r);
         if (out->has_transfers)

@@ -68,19 +68,6 @@ static enum rp_code take_works(struct rp_exchange_ctx *f, const struct rp_job_no
     return RP_OK;
 }
 
-/* Marks records that overlap as doubtful, since a thread does one thing at a time. */
-static void doubt_works(struct rp_exchange_ctx *f)
-{
-    for (size_t i = 1; i < f->works.n; i++) {
-        struct rp_server_work *x = &f->works.at[i - 1];
-
-        if (x->thread == x[1].thread && x->end_ns > x[1].begin_ns) {
-            x->end_ns = x[1].begin_ns;
-            x->doubtful = true;
-        }
-    }
-}
-
 static void sort_all(struct rp_exchange_ctx *f)
 {
     rp_sort(f->sent.at, f->sent.n, sizeof *f->sent.at, by_key_time);
@@ -92,7 +79,15 @@ static void sort_all(struct rp_exchange_ctx *f)
     if (!f->works.n)
         return;
     qsort(f->works.at, f->works.n, sizeof *f->works.at, by_thread_begin);
-    doubt_works(f);
+
+    /* Marks records that overlap as doubtful, since a thread does one thing at a time. */
+    for (size_t i = 1; i < f->works.n; i++) {
+        struct rp_server_work *x = &f->works.at[i - 1];
+        if (x->thread == x[1].thread && x->end_ns > x[1].begin_ns) {
+            x->end_ns = x[1].begin_ns;
+            x->doubtful = true;
+        }
+    }
     memcpy(f->by_thread.at, f->works.at, f->works.n * sizeof *f->works.at);
     qsort(f->works.at, f->works.n, sizeof *f->works.at, by_key_begin);
 }

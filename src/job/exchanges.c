@@ -53,16 +53,6 @@ void rp_message_side_take(struct rp_message_side *x, double ns, int pass)
         x->now_ns = ns;
 }
 
-static void learn_message(struct rp_exchange_ctx *f, size_t part, size_t worker, int kind, int pass)
-{
-    struct rp_exchange_sums *s = &f->sums[part * f->out->nworkers + worker];
-    double out, in;
-
-    bound_message(f, part, worker, kind, &out, &in);
-    rp_message_side_take(&s->out[kind], out, pass);
-    rp_message_side_take(&s->in[kind], in, pass);
-}
-
 double rp_message_side_ns(const struct rp_message_side *x)
 {
     if (x->now_ns >= 0 && x->now_ns <= NEAR * x->ns)
@@ -119,19 +109,6 @@ static void compare_workers(const struct rp_exchange_ctx *f, int kind, bool rece
             x->ns = x->ns > most ? most : x->ns;
         }
     }
-}
-
-static enum rp_code compare_all(const struct rp_exchange_ctx *f)
-{
-    double *ratios = malloc((f->out->nparts + 1) * sizeof *ratios);
-
-    RP_TRY(rp_err_need(ratios, f->err, "simulating a job"));
-    for (int kind = 0; kind < RP_JOB_MESSAGES; kind++) {
-        compare_workers(f, kind, false, ratios);
-        compare_workers(f, kind, true, ratios);
-    }
-    free(ratios);
-    return RP_OK;
 }
 
 /* A lag counts if the sender sent nothing between the event for which the message waited and the
@@ -232,29 +209,15 @@ static void learn_part(struct rp_exchange_ctx *f, size_t part, double busy_ns, i
             if (lags)
                 learn_lag(f, rp_exchange_clock(f, w, p, k, false), k, cause[k],
                           v->message[k].sent_ns, busy_ns);
-            else
-                learn_message(f, part, w, k, pass);
+            else {
+                struct rp_exchange_sums *s = &f->sums[part * f->out->nworkers + w];
+                double out, in;
+                bound_message(f, part, w, k, &out, &in);
+                rp_message_side_take(&s->out[k], out, pass);
+                rp_message_side_take(&s->in[k], in, pass);
+            }
         }
     }
-}
-
-/* Counts for each of the two orders the choices between two ready parts that contradict it. */
-static void learn_order(struct rp_exchange_ctx *f, size_t worker)
-{
-    size_t a, b, n = f->out->nparts;
-
-    for (a = 0; a < n; a++)
-        for (b = 0; b < n; b++) {
-            const struct rp_step_exchange *x = rp_exchange_at(f, a, worker),
-                                          *y = rp_exchange_at(f, b, worker);
-
-            if (x->message[0].sent_ns == INT64_MIN || y->ready_ns == INT64_MIN ||
-                x->ready_ns == INT64_MIN || y->message[0].sent_ns <= x->message[0].sent_ns ||
-                y->ready_ns + RP_EARLY_NS > x->message[0].sent_ns)
-                continue;
-            f->against_order[0] += y->ready_ns < x->ready_ns;
-            f->against_order[1] += f->out->parts[b].tensor < f->out->parts[a].tensor;
-        }
 }
 
 static void learn_steps(struct rp_exchange_ctx *f, size_t first, size_t end, int pass)
@@ -268,8 +231,23 @@ static void learn_steps(struct rp_exchange_ctx *f, size_t first, size_t end, int
             rp_exchange_match_sums(f, p);
             learn_part(f, p, busy, pass);
         }
-        for (size_t w = 0; w < f->out->nworkers && pass == RP_PASS_LAGS; w++)
-            learn_order(f, w);
+        for (size_t w = 0; w < f->out->nworkers && pass == RP_PASS_LAGS; w++) {
+            /* Counts for each of the two orders the choices between two ready parts that contradict
+             * it. */
+            size_t a, b, n = f->out->nparts;
+            for (a = 0; a < n; a++)
+                for (b = 0; b < n; b++) {
+                    const struct rp_step_exchange *x = rp_exchange_at(f, a, w),
+                                                  *y = rp_exchange_at(f, b, w);
+                    if (x->message[0].sent_ns == INT64_MIN || y->ready_ns == INT64_MIN ||
+                        x->ready_ns == INT64_MIN ||
+                        y->message[0].sent_ns <= x->message[0].sent_ns ||
+                        y->ready_ns + RP_EARLY_NS > x->message[0].sent_ns)
+                        continue;
+                    f->against_order[0] += y->ready_ns < x->ready_ns;
+                    f->against_order[1] += f->out->parts[b].tensor < f->out->parts[a].tensor;
+                }
+        }
     }
 }
 
@@ -374,10 +352,10 @@ static enum rp_code list_parts(struct rp_exchange_ctx *f)
     return RP_OK;
 }
 
-static enum rp_code number_workers(struct rp_exchange_ctx *f)
+static enum rp_code learn_exchanges(struct rp_exchange_ctx *f, size_t first, size_t end)
 {
+    /* Ranks of one host are a worker. */
     const struct rp_job *job = f->m->job;
-
     f->out->worker_of = RP_ARENA_NEW(&f->out->arena, uint32_t, job->nranks + 1);
     RP_TRY(rp_err_need(f->out->worker_of, f->err, "simulating a job"));
     for (size_t r = 0; r < job->nranks; r++) {
@@ -388,14 +366,16 @@ static enum rp_code number_workers(struct rp_exchange_ctx *f)
     f->out->nworkers++;
     f->out->nservers = rp_job_servers(job);
     f->nclocks = job->nranks + f->out->nservers;
-    return f->out->nservers ? RP_OK
-                            : rp_err_set(f->err, RP_FORMAT, "no log of a BytePS server was found");
-}
+    RP_TRY(f->out->nservers ? RP_OK
+                            : rp_err_set(f->err, RP_FORMAT, "no log of a BytePS server was found"));
+    f->sends = calloc(f->nclocks + 1, sizeof *f->sends);
+    f->receives = calloc(f->nclocks + 1, sizeof *f->receives);
+    RP_TRY(rp_err_need(f->sends && f->receives, f->err, "simulating a job"));
+    RP_TRY(rp_exchange_index_records(f));
+    RP_TRY(list_parts(f));
 
-static enum rp_code alloc_exchanges(struct rp_exchange_ctx *f)
-{
+    /* Tables for every part and worker, and for every pair of clocks. */
     size_t n = f->out->nparts * f->out->nworkers + 1, i, k;
-
     f->exchanges = calloc(n, sizeof *f->exchanges);
     f->sums = calloc(n, sizeof *f->sums);
     f->merge = calloc(f->out->nparts + 1, sizeof *f->merge);
@@ -410,21 +390,17 @@ static enum rp_code alloc_exchanges(struct rp_exchange_ctx *f)
     for (i = 0; i < n; i++)
         for (k = 0; k < RP_JOB_MESSAGES; k++)
             f->sums[i].out[k] = f->sums[i].in[k] = (struct rp_message_side){-1, -1, {0, 0}};
-    return RP_OK;
-}
-
-static enum rp_code learn_exchanges(struct rp_exchange_ctx *f, size_t first, size_t end)
-{
-    RP_TRY(number_workers(f));
-    f->sends = calloc(f->nclocks + 1, sizeof *f->sends);
-    f->receives = calloc(f->nclocks + 1, sizeof *f->receives);
-    RP_TRY(rp_err_need(f->sends && f->receives, f->err, "simulating a job"));
-    RP_TRY(rp_exchange_index_records(f));
-    RP_TRY(list_parts(f));
-    RP_TRY(alloc_exchanges(f));
     find_wires(f, 0, f->m->nsteps);
     learn_steps(f, 0, f->m->nsteps, RP_PASS_LEAST);
-    RP_TRY(compare_all(f));
+
+    /* Workers are compared by the messages of each kind. */
+    double *ratios = malloc((f->out->nparts + 1) * sizeof *ratios);
+    RP_TRY(rp_err_need(ratios, f->err, "simulating a job"));
+    for (int kind = 0; kind < RP_JOB_MESSAGES; kind++) {
+        compare_workers(f, kind, false, ratios);
+        compare_workers(f, kind, true, ratios);
+    }
+    free(ratios);
     learn_steps(f, 0, f->m->nsteps, RP_PASS_USUAL);
     if (end == first + 1)
         learn_steps(f, first, end, RP_PASS_NOW);

@@ -111,22 +111,6 @@ static const char *rank_name(const struct rp_job *job, size_t rank, struct rp_ar
                            (long long)job->ranks[rank].local);
 }
 
-/* Finds in ".../host1/3" the host and the number on it. */
-static enum rp_code name_rank(struct rp_job_rank *r, const char *name, struct rp_err *err)
-{
-    size_t end = folder_length(name), slash = end, from;
-
-    while (slash > 0 && name[slash - 1] != '/')
-        slash--;
-    r->local = strtoll(name + slash, NULL, 10);
-    end = slash > 0 ? slash - 1 : 0;
-    for (from = end; from > 0 && name[from - 1] != '/' && name[from - 1] != '!';)
-        from--;
-    r->host = rp_arena_copy(&r->arena, name + from, end - from);
-    r->number = -1;
-    return rp_err_need(r->host, err, "reading a job");
-}
-
 static size_t rank_of(const struct load_ctx *l, const char *name)
 {
     for (size_t i = 0; i < l->job->nranks; i++)
@@ -155,7 +139,18 @@ static enum rp_code list_ranks(struct load_ctx *l, struct rp_err *err)
             continue;
         rp_arena_init(&r->arena);
         l->folder[l->job->nranks++] = name;
-        RP_TRY(name_rank(r, name, err));
+
+        /* Finds in ".../host1/3" the host and the number on it. */
+        size_t end = folder_length(name), slash = end, from;
+        while (slash > 0 && name[slash - 1] != '/')
+            slash--;
+        r->local = strtoll(name + slash, NULL, 10);
+        end = slash > 0 ? slash - 1 : 0;
+        for (from = end; from > 0 && name[from - 1] != '/' && name[from - 1] != '!';)
+            from--;
+        r->host = rp_arena_copy(&r->arena, name + from, end - from);
+        r->number = -1;
+        RP_TRY(rp_err_need(r->host, err, "reading a job"));
     }
     for (i = 0; i < n; i++) {
         rank = rank_of(l, name_at(l->dataset, i));
@@ -268,23 +263,6 @@ static enum rp_code read_text(struct load_ctx *l, size_t source, size_t rank, en
     rp_input_close(in);
     l->seen[rank] |= (uint16_t)(1u << file);
     return code;
-}
-
-/* The description of operators contains the same edges as the graph, and is read if there is no
-   graph. */
-static enum rp_code read_texts(struct load_ctx *l, struct rp_err *err)
-{
-    for (size_t i = 0; i < rp_dataset_count(l->dataset); i++) {
-        enum file file = file_of(name_at(l->dataset, i));
-        bool graph = file == GRAPH || file == RINGS;
-
-        size_t rank = rank_of(l, name_at(l->dataset, i));
-        if (file == KEYS && !l->job->keys.n)
-            RP_TRY(read_text(l, i, 0, file, err));
-        else if (rank != SIZE_MAX && (graph || (file == METADATA && !(l->has[rank] & 1u << GRAPH))))
-            RP_TRY(read_text(l, i, rank, file, err));
-    }
-    return RP_OK;
 }
 
 /* Finds a rank that knows the graph: all ranks run the same. */
@@ -458,26 +436,6 @@ RP_ORDER(by_place, struct rp_job_rank, RP_UP(number),
          RP_COMPARE(last_number(a->host), last_number(b->host)), strcmp(a->host, b->host),
          RP_UP(local))
 
-/* Numbers ranks as in the rings; those without a number by host and number on it. */
-static enum rp_code number_ranks(struct rp_job *job, struct rp_err *err)
-{
-    for (size_t i = 0; !job->has_transfers && i < job->nranks; i++)
-        job->ranks[i].number = -1;
-    qsort(job->ranks, job->nranks, sizeof *job->ranks, by_place);
-    for (size_t i = 0; i < job->nranks; i++) {
-        struct rp_job_rank *r = &job->ranks[i];
-
-        if (!job->has_transfers)
-            r->number = (int32_t)i;
-        else if (r->number < 0 || (i && r->number == r[-1].number))
-            return rp_err_set(err, RP_FORMAT,
-                              r->number < 0 ? "the rings of %s/%lld do not show its rank"
-                                            : "%s/%lld has the same rank number as another rank",
-                              r->host, (long long)r->local);
-    }
-    return RP_OK;
-}
-
 static enum rp_code load(struct rp_ctx *ctx, struct load_ctx *l, struct rp_err *err)
 {
     struct traces traces = {.l = l};
@@ -487,11 +445,37 @@ static enum rp_code load(struct rp_ctx *ctx, struct load_ctx *l, struct rp_err *
     enum rp_code code = rp_each_trace_of_job(ctx, l->dataset, read_trace, &traces, err);
     pthread_mutex_destroy(&traces.lock);
     RP_TRY(code);
-    RP_TRY(read_texts(l, err));
+
+    /* The description of operators contains the same edges as the graph, and is read if there is no
+       graph. */
+    for (size_t i = 0; i < rp_dataset_count(l->dataset); i++) {
+        enum file file = file_of(name_at(l->dataset, i));
+        bool graph = file == GRAPH || file == RINGS;
+        size_t rank = rank_of(l, name_at(l->dataset, i));
+        if (file == KEYS && !l->job->keys.n)
+            RP_TRY(read_text(l, i, 0, file, err));
+        else if (rank != SIZE_MAX && (graph || (file == METADATA && !(l->has[rank] & 1u << GRAPH))))
+            RP_TRY(read_text(l, i, rank, file, err));
+    }
     l->job->has_servers = l->job->nnodes > 0;
     RP_TRY(check_job(l, err));
     RP_TRY(share_graph(l, err));
-    return number_ranks(l->job, err);
+
+    /* Numbers ranks as in the rings; those without a number by host and number on it. */
+    for (size_t i = 0; !l->job->has_transfers && i < l->job->nranks; i++)
+        l->job->ranks[i].number = -1;
+    qsort(l->job->ranks, l->job->nranks, sizeof *l->job->ranks, by_place);
+    for (size_t i = 0; i < l->job->nranks; i++) {
+        struct rp_job_rank *r = &l->job->ranks[i];
+        if (!l->job->has_transfers)
+            r->number = (int32_t)i;
+        else if (r->number < 0 || (i && r->number == r[-1].number))
+            return rp_err_set(err, RP_FORMAT,
+                              r->number < 0 ? "the rings of %s/%lld do not show its rank"
+                                            : "%s/%lld has the same rank number as another rank",
+                              r->host, (long long)r->local);
+    }
+    return RP_OK;
 }
 
 enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, struct rp_job *out,

@@ -43,16 +43,6 @@ static enum rp_code mark_update(struct update_search *f, const struct rp_job_edg
     return rp_vec_push(&f->todo, key, f->err);
 }
 
-static enum rp_code mark_successors(struct update_search *f, uint64_t from)
-{
-    size_t low;
-
-    RP_LOWER_BOUND(low, f->r->edges.n, f->ways[low].from < from);
-    for (; low < f->r->edges.n && f->ways[low].from == from; low++)
-        RP_TRY(mark_update(f, &f->r->edges.at[f->ways[low].edge]));
-    return RP_OK;
-}
-
 static enum rp_code walk_graph(struct update_search *f)
 {
     for (size_t i = 0; i < f->r->edges.n; i++) {
@@ -68,21 +58,14 @@ static enum rp_code walk_graph(struct update_search *f)
     for (size_t i = 0; i < f->r->edges.n; i++)
         if (f->r->edges.at[i].from_tensor >= 0)
             RP_TRY(mark_update(f, &f->r->edges.at[i]));
-    while (f->todo.n)
-        RP_TRY(mark_successors(f, f->todo.at[--f->todo.n]));
+    while (f->todo.n) {
+        uint64_t from = f->todo.at[--f->todo.n];
+        size_t low;
+        RP_LOWER_BOUND(low, f->r->edges.n, f->ways[low].from < from);
+        for (; low < f->r->edges.n && f->ways[low].from == from; low++)
+            RP_TRY(mark_update(f, &f->r->edges.at[f->ways[low].edge]));
+    }
     return RP_OK;
-}
-
-/* Finds the operators that wait for communication, and all that wait for those. */
-static enum rp_code find_updates(struct rp_job_means *m, size_t rank, struct rp_err *err)
-{
-    struct update_search f = {.r = &m->job->ranks[rank], .w = &m->work[rank], .err = err};
-
-    f.ways = malloc((f.r->edges.n + 1) * sizeof *f.ways);
-    enum rp_code code = f.ways ? walk_graph(&f) : rp_err_nomem(err, "simulating a job");
-    free(f.ways);
-    rp_vec_release(&f.todo);
-    return code;
 }
 
 /* ------------------------------------------------------------------ steps */
@@ -279,69 +262,7 @@ static enum rp_code add_step(struct rp_job_means *m, size_t rank, size_t step, b
     return RP_OK;
 }
 
-static enum rp_code mean_ops(struct rp_job_means *m, size_t rank, size_t first, size_t end,
-                             struct rp_err *err)
-{
-    struct rp_mean_rank *mean = &m->ranks[rank];
-    struct rp_map place = {0};
-    enum rp_code code = RP_OK;
-
-    mean->ops.n = 0;
-    for (size_t s = first; code == RP_OK && s < end; s++)
-        code = add_step(m, rank, s, s == first, &place, err);
-    for (size_t i = 0; i < mean->ops.n; i++) {
-        mean->ops.at[i].dur_ns /= (double)(end - first);
-        mean->ops.at[i].gap_ns /= (double)(end - first);
-    }
-    rp_map_release(&place);
-    return code;
-}
-
-static void mean_begins(struct rp_job_means *m, size_t first, size_t end)
-{
-    for (size_t r = 0; r < m->nranks; r++)
-        m->ranks[r].begin_ns = 0;
-    for (size_t s = first; s < end; s++) {
-        int64_t least = INT64_MAX;
-
-        for (size_t r = 0; r < m->nranks; r++)
-            if (m->work[r].common.at[s]->begin_ns < least)
-                least = m->work[r].common.at[s]->begin_ns;
-        for (size_t r = 0; r < m->nranks; r++)
-            m->ranks[r].begin_ns +=
-                (double)rp_ns_between(least, m->work[r].common.at[s]->begin_ns) /
-                (double)(end - first);
-    }
-}
-
 /* ------------------------------------------------------------------ all of it */
-
-/* Measures steps from the first start of any rank to the last end of any. */
-static enum rp_code measure_steps(struct rp_job_means *m, struct rp_err *err)
-{
-    double *each = malloc((m->nsteps + 1) * sizeof *each), sum = 0, off = 0;
-
-    RP_TRY(rp_err_need(each, err, "simulating a job"));
-    for (size_t s = 0; s < m->nsteps; s++) {
-        int64_t first = INT64_MAX, last = INT64_MIN;
-
-        for (size_t r = 0; r < m->nranks; r++) {
-            const struct rp_means_step *x = m->work[r].common.at[s];
-
-            first = x->begin_ns < first ? x->begin_ns : first;
-            last = x->end_ns > last ? x->end_ns : last;
-        }
-        each[s] = (double)rp_ns_between(first, last);
-        sum += each[s];
-    }
-    m->iteration_ns = sum / (double)m->nsteps;
-    for (size_t s = 0; s < m->nsteps; s++)
-        off += fabs(each[s] - m->iteration_ns);
-    m->spread_ratio =
-        m->nsteps > 1 && m->iteration_ns > 0 ? off / (double)m->nsteps / m->iteration_ns : NAN;
-    free(each);
-    return RP_OK;
-}
 
 static enum rp_code find_senders(struct rp_job_means *m, struct rp_err *err)
 {
@@ -374,7 +295,13 @@ size_t rp_job_sender(const struct rp_job_means *m, size_t rank, int32_t channel)
 static enum rp_code index_all(struct rp_job_means *m, struct rp_err *err)
 {
     for (size_t r = 0; r < m->nranks; r++) {
-        RP_TRY(find_updates(m, r, err));
+        /* Finds the operators that wait for communication, and all that wait for those. */
+        struct update_search f = {.r = &m->job->ranks[r], .w = &m->work[r], .err = err};
+        f.ways = malloc((f.r->edges.n + 1) * sizeof *f.ways);
+        enum rp_code code = f.ways ? walk_graph(&f) : rp_err_nomem(err, "simulating a job");
+        free(f.ways);
+        rp_vec_release(&f.todo);
+        RP_TRY(code);
         RP_TRY(collect_steps(m, r, err));
     }
     RP_TRY(join_steps(m, err));
@@ -384,7 +311,27 @@ static enum rp_code index_all(struct rp_job_means *m, struct rp_err *err)
         RP_TRY(rp_means_index_spans(m, r, err));
         RP_TRY(rp_means_index_transfers(m, r, err));
     }
-    return measure_steps(m, err);
+
+    /* Measures steps from the first start of any rank to the last end of any. */
+    double *each = malloc((m->nsteps + 1) * sizeof *each), sum = 0, off = 0;
+    RP_TRY(rp_err_need(each, err, "simulating a job"));
+    for (size_t s = 0; s < m->nsteps; s++) {
+        int64_t first = INT64_MAX, last = INT64_MIN;
+        for (size_t r = 0; r < m->nranks; r++) {
+            const struct rp_means_step *x = m->work[r].common.at[s];
+            first = x->begin_ns < first ? x->begin_ns : first;
+            last = x->end_ns > last ? x->end_ns : last;
+        }
+        each[s] = (double)rp_ns_between(first, last);
+        sum += each[s];
+    }
+    m->iteration_ns = sum / (double)m->nsteps;
+    for (size_t s = 0; s < m->nsteps; s++)
+        off += fabs(each[s] - m->iteration_ns);
+    m->spread_ratio =
+        m->nsteps > 1 && m->iteration_ns > 0 ? off / (double)m->nsteps / m->iteration_ns : NAN;
+    free(each);
+    return RP_OK;
 }
 
 enum rp_code rp_job_means_init(struct rp_job_means *out, const struct rp_job *job,
@@ -410,9 +357,35 @@ enum rp_code rp_job_means_init(struct rp_job_means *out, const struct rp_job *jo
 enum rp_code rp_job_means_take(struct rp_job_means *m, size_t first, size_t end, struct rp_err *err)
 {
     RP_TRY(rp_means_list_groups(m, first, err));
-    mean_begins(m, first, end);
+
+    /* How much later each rank begins than the first, in the mean. */
     for (size_t r = 0; r < m->nranks; r++)
-        RP_TRY(mean_ops(m, r, first, end, err));
+        m->ranks[r].begin_ns = 0;
+    for (size_t s = first; s < end; s++) {
+        int64_t least = INT64_MAX;
+        for (size_t r = 0; r < m->nranks; r++)
+            if (m->work[r].common.at[s]->begin_ns < least)
+                least = m->work[r].common.at[s]->begin_ns;
+        for (size_t r = 0; r < m->nranks; r++)
+            m->ranks[r].begin_ns +=
+                (double)rp_ns_between(least, m->work[r].common.at[s]->begin_ns) /
+                (double)(end - first);
+    }
+    for (size_t r = 0; r < m->nranks; r++) {
+        /* The means of the operators over these steps. */
+        struct rp_mean_rank *mean = &m->ranks[r];
+        struct rp_map place = {0};
+        enum rp_code code = RP_OK;
+        mean->ops.n = 0;
+        for (size_t s = first; code == RP_OK && s < end; s++)
+            code = add_step(m, r, s, s == first, &place, err);
+        for (size_t i = 0; i < mean->ops.n; i++) {
+            mean->ops.at[i].dur_ns /= (double)(end - first);
+            mean->ops.at[i].gap_ns /= (double)(end - first);
+        }
+        rp_map_release(&place);
+        RP_TRY(code);
+    }
     if (m->job->has_servers)
         return RP_OK;
     RP_TRY(rp_means_of_groups(m, first, end, err));

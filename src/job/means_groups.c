@@ -230,25 +230,6 @@ static void find_ready(struct groups_ctx *l, size_t rank, size_t step)
     }
 }
 
-static void find_votes(struct groups_ctx *l, size_t g, size_t step)
-{
-    struct rp_job_means *m = l->m;
-
-    for (size_t r = 0; r < m->nranks; r++) {
-        struct vote *v = &l->votes[r];
-
-        v->sync = span_in(m, r, g, step, RP_JOB_SYNC);
-        v->before = g ? span_in(m, r, g - 1, step, RP_JOB_SYNC) : NULL;
-        v->ready_ns = l->ready_ns[r * m->ngroups + g];
-        v->waited = false;
-        if (!v->sync || !v->before)
-            continue;
-        int64_t behind = rp_ns_between(v->before->end_ns, v->sync->begin_ns);
-        l->overlapping |= behind < -RP_JOB_ROUNDING_NS;
-        v->waited = behind >= 0 && behind <= RP_JOB_DIRECTLY_NS && v->before->end_ns >= v->ready_ns;
-    }
-}
-
 /* Returns the last rank to vote, or NULL. */
 static const struct vote *last_voter(const struct groups_ctx *l)
 {
@@ -377,7 +358,20 @@ static void learn_step(struct groups_ctx *l, size_t step)
     for (size_t g = 0; g < m->ngroups; g++) {
         int64_t arrival = last_arrival(m, g, step);
 
-        find_votes(l, g, step);
+        /* What the spans of each rank say about the group. */
+        for (size_t r = 0; r < m->nranks; r++) {
+            struct vote *v = &l->votes[r];
+            v->sync = span_in(m, r, g, step, RP_JOB_SYNC);
+            v->before = g ? span_in(m, r, g - 1, step, RP_JOB_SYNC) : NULL;
+            v->ready_ns = l->ready_ns[r * m->ngroups + g];
+            v->waited = false;
+            if (!v->sync || !v->before)
+                continue;
+            int64_t behind = rp_ns_between(v->before->end_ns, v->sync->begin_ns);
+            l->overlapping |= behind < -RP_JOB_ROUNDING_NS;
+            v->waited =
+                behind >= 0 && behind <= RP_JOB_DIRECTLY_NS && v->before->end_ns >= v->ready_ns;
+        }
         learn_agreement(l, g);
         for (size_t r = 0; r < m->nranks; r++)
             learn_phases(l, r, g, step, arrival);

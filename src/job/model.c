@@ -185,31 +185,6 @@ static enum rp_code link_updates(struct rp_model_ctx *m, uint32_t rank)
     return RP_OK;
 }
 
-/* Links data: from a tensor's communication to its update, and between operators. Edges within one
-   stream that runs in order add nothing. */
-static enum rp_code link_data(struct rp_model_ctx *m, uint32_t rank)
-{
-    const struct rp_job_rank *r = &m->job->ranks[rank];
-
-    for (size_t i = 0; i < r->edges.n; i++) {
-        const struct rp_job_edge *e = &r->edges.at[i];
-        uint32_t to = rp_map_get(&m->op_node, rp_model_op_key(rank, e->to)), from, g;
-
-        if (e->to_tensor >= 0 || to == RP_MAP_NONE)
-            continue;
-        if (e->from_tensor >= 0) {
-            g = rp_map_get(&m->means.group_of, (uint64_t)e->from_tensor);
-            if (g != RP_MAP_NONE)
-                RP_TRY(rp_model_link(m, *done_of(m, rank, g), to, 0, RP_SG_MEMBER));
-            continue;
-        }
-        from = rp_map_get(&m->op_node, rp_model_op_key(rank, e->from));
-        if (from != RP_MAP_NONE && m->part->devices.at[to] != RP_NO_DEVICE)
-            RP_TRY(rp_model_link(m, from, to, 0, RP_SG_ORDER));
-    }
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ votes and agreements */
 
 struct vote {
@@ -306,20 +281,6 @@ static enum rp_code keep_order(struct rp_model_ctx *m, uint32_t rank, size_t g)
     return RP_OK;
 }
 
-/* A send that passes on what its rank received needs no edge from where the rank enters the ring,
-   and the receive before it needs none to where the rank leaves it. */
-static enum rp_code link_ends(struct rp_model_ctx *m, uint32_t rank,
-                              const struct rp_mean_transfer *t, uint32_t id, bool passes_on)
-{
-    double lag = m->means.ranks[rank].groups[t->group].enter_lag_ns;
-    bool is_passed_on = !t->is_send && rp_map_get(&m->transfer, place_key(rank, t, t->chunk + 1,
-                                                                          true)) != RP_MAP_NONE;
-
-    if (!passes_on)
-        RP_TRY(rp_model_link(m, m->enters[rank], id, lag, RP_SG_STREAM));
-    return is_passed_on ? RP_OK : rp_model_link(m, id, m->leaves[rank], 0, RP_SG_STREAM);
-}
-
 static enum rp_code link_transfers(struct rp_model_ctx *m, uint32_t rank, size_t g)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
@@ -335,41 +296,20 @@ static enum rp_code link_transfers(struct rp_model_ctx *m, uint32_t rank, size_t
                                                       !t->is_send));
         if (from != RP_MAP_NONE)
             RP_TRY(rp_model_link(m, from, id, 0, RP_SG_EVENT));
-        RP_TRY(link_ends(m, rank, t, id, t->is_send && from != RP_MAP_NONE));
+
+        /* A send that passes on what its rank received needs no edge from where the rank enters the
+           ring, and the receive before it needs none to where the rank leaves it. */
+        double lag = m->means.ranks[rank].groups[t->group].enter_lag_ns;
+        bool is_passed_on = !t->is_send && rp_map_get(&m->transfer, place_key(rank, t, t->chunk + 1,
+                                                                              true)) != RP_MAP_NONE;
+        if (!(t->is_send && from != RP_MAP_NONE))
+            RP_TRY(rp_model_link(m, m->enters[rank], id, lag, RP_SG_STREAM));
+        RP_TRY(is_passed_on ? RP_OK : rp_model_link(m, id, m->leaves[rank], 0, RP_SG_STREAM));
     }
     return r->duplex ? keep_order(m, rank, g) : RP_OK;
 }
 
-/* Without a record of transfers, adds a rendezvous of all ranks, then the time of each. */
-static enum rp_code add_reduction(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t in,
-                                  uint32_t met, uint32_t end)
-{
-    const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
-    uint32_t arrive, work;
-
-    RP_TRY(rp_model_add_plain(m, rank, RP_SG_ARRIVE, REDUCE, 0, &arrive));
-    RP_TRY(rp_model_link(m, in, arrive, x->enter_lag_ns, RP_SG_STREAM));
-    RP_TRY(rp_model_link(m, arrive, met, 0, RP_SG_MEMBER));
-    RP_TRY(rp_model_note_wait(m, arrive, met, 0, 0));
-    RP_TRY(rp_model_add_plain(m, rank, RP_SG_COMM, REDUCE, x->reduce_ns, &work));
-    RP_TRY(rp_model_link(m, met, work, 0, RP_SG_MEMBER));
-    return rp_model_link(m, work, end, 0, RP_SG_STREAM);
-}
-
 /* ------------------------------------------------------------------ groups */
-
-static enum rp_code add_agreement(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t decided)
-{
-    const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
-    uint32_t agreed;
-
-    RP_TRY(rp_model_add_plain(m, rank, RP_SG_HOST, AGREED, 0, &agreed));
-    RP_TRY(rp_model_link(m, decided, agreed, x->agree_lag_ns, RP_SG_MEMBER));
-    if (g && x->follow_lag_ns >= 0)
-        RP_TRY(rp_model_link(m, m->agreed[rank], agreed, x->follow_lag_ns, RP_SG_ORDER));
-    m->agreed[rank] = agreed;
-    return RP_OK;
-}
 
 /* met is the rendezvous of all ranks if transfers were not recorded; otherwise RP_NONE. */
 static enum rp_code add_group(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t decided,
@@ -378,7 +318,13 @@ static enum rp_code add_group(struct rp_model_ctx *m, uint32_t rank, size_t g, u
     const struct rp_mean_group *x = &m->means.ranks[rank].groups[g];
     uint32_t queue, in, end, out;
 
-    RP_TRY(add_agreement(m, rank, g, decided));
+    /* Each rank learns that the group was decided, in the order of the groups. */
+    uint32_t agreed;
+    RP_TRY(rp_model_add_plain(m, rank, RP_SG_HOST, AGREED, 0, &agreed));
+    RP_TRY(rp_model_link(m, decided, agreed, x->agree_lag_ns, RP_SG_MEMBER));
+    if (g && x->follow_lag_ns >= 0)
+        RP_TRY(rp_model_link(m, m->agreed[rank], agreed, x->follow_lag_ns, RP_SG_ORDER));
+    m->agreed[rank] = agreed;
     RP_TRY(rp_model_add_plain(m, rank, RP_SG_HOST, QUEUE, x->queue_ns, &queue));
     RP_TRY(rp_model_link(m, m->agreed[rank], queue, x->queue_lag_ns, RP_SG_ORDER));
     if (g)
@@ -389,8 +335,17 @@ static enum rp_code add_group(struct rp_model_ctx *m, uint32_t rank, size_t g, u
     RP_TRY(rp_model_link(m, in, end, 0, RP_SG_STREAM));
     if (met == RP_NONE)
         RP_TRY(add_transfers(m, rank, g, in, end));
-    else
-        RP_TRY(add_reduction(m, rank, g, in, met, end));
+    else {
+        /* Without a record of transfers, adds a rendezvous of all ranks, then the time of each. */
+        uint32_t arrive, work;
+        RP_TRY(rp_model_add_plain(m, rank, RP_SG_ARRIVE, REDUCE, 0, &arrive));
+        RP_TRY(rp_model_link(m, in, arrive, x->enter_lag_ns, RP_SG_STREAM));
+        RP_TRY(rp_model_link(m, arrive, met, 0, RP_SG_MEMBER));
+        RP_TRY(rp_model_note_wait(m, arrive, met, 0, 0));
+        RP_TRY(rp_model_add_plain(m, rank, RP_SG_COMM, REDUCE, x->reduce_ns, &work));
+        RP_TRY(rp_model_link(m, met, work, 0, RP_SG_MEMBER));
+        RP_TRY(rp_model_link(m, work, end, 0, RP_SG_STREAM));
+    }
     RP_TRY(rp_model_add_plain(m, rank, RP_SG_MEMORY, COPY_OUT, x->out_ns, &out));
     *done_of(m, rank, g) = out;
     return rp_model_link(m, end, out, x->leave_lag_ns, RP_SG_STREAM);
@@ -429,7 +384,25 @@ static enum rp_code build_with(struct rp_model_ctx *m, uint32_t *decided)
     }
     for (uint32_t rank = 0; rank < m->means.nranks; rank++) {
         RP_TRY(link_updates(m, rank));
-        RP_TRY(link_data(m, rank));
+
+        /* Links data: from a tensor's communication to its update, and between operators. Edges
+           within one stream that runs in order add nothing. */
+        const struct rp_job_rank *r = &m->job->ranks[rank];
+        for (size_t i = 0; i < r->edges.n; i++) {
+            const struct rp_job_edge *e = &r->edges.at[i];
+            uint32_t to = rp_map_get(&m->op_node, rp_model_op_key(rank, e->to)), from, g;
+            if (e->to_tensor >= 0 || to == RP_MAP_NONE)
+                continue;
+            if (e->from_tensor >= 0) {
+                g = rp_map_get(&m->means.group_of, (uint64_t)e->from_tensor);
+                if (g != RP_MAP_NONE)
+                    RP_TRY(rp_model_link(m, *done_of(m, rank, g), to, 0, RP_SG_MEMBER));
+                continue;
+            }
+            from = rp_map_get(&m->op_node, rp_model_op_key(rank, e->from));
+            if (from != RP_MAP_NONE && m->part->devices.at[to] != RP_NO_DEVICE)
+                RP_TRY(rp_model_link(m, from, to, 0, RP_SG_ORDER));
+        }
     }
     return RP_OK;
 }
@@ -514,32 +487,6 @@ static enum rp_code build_steps(struct rp_model_ctx *m)
     return RP_OK;
 }
 
-/* Records that contradict each other would make a node wait for itself, which is an error. */
-static enum rp_code check_order(const struct rp_model_ctx *m)
-{
-    const struct rp_stepgraph *g = &m->part->graph;
-    struct rp_task_graph order;
-    enum rp_code code = RP_OK;
-    size_t i, stuck = 0;
-
-    rp_task_graph_init(&order);
-    for (i = 0; code == RP_OK && i < g->nodes.n; i++)
-        code = rp_task_graph_add(&order, (struct rp_task){0}, NULL, m->err);
-    for (i = 0; code == RP_OK && i < g->edges.n; i++)
-        code = rp_task_graph_link(&order, g->edges.at[i].from, g->edges.at[i].to, 0, 0, m->err);
-    if (code == RP_OK)
-        code = rp_task_graph_freeze(&order, m->err);
-    if (code == RP_OK)
-        code = rp_task_graph_stuck(&order, &stuck, m->err);
-    rp_task_graph_release(&order);
-    return code != RP_OK || !stuck
-               ? code
-               : rp_err_set(m->err, RP_FORMAT,
-                            "the records of the job contradict each other: %zu of %zu tasks "
-                            "depend on themselves",
-                            stuck, g->nodes.n);
-}
-
 static enum rp_code describe(struct rp_model_ctx *m, const struct rp_job_plan *plan)
 {
     struct rp_sim_part *p = m->part;
@@ -563,7 +510,28 @@ static enum rp_code describe(struct rp_model_ctx *m, const struct rp_job_plan *p
                     : rp_err_nomem(m->err, "simulating a job"));
     }
     RP_TRY(plan ? build_plan(m, plan) : build_steps(m));
-    return check_order(m);
+
+    /* Records that contradict each other would make a node wait for itself, which is an error. */
+    const struct rp_stepgraph *g = &m->part->graph;
+    struct rp_task_graph order;
+    enum rp_code code = RP_OK;
+    size_t i, stuck = 0;
+    rp_task_graph_init(&order);
+    for (i = 0; code == RP_OK && i < g->nodes.n; i++)
+        code = rp_task_graph_add(&order, (struct rp_task){0}, NULL, m->err);
+    for (i = 0; code == RP_OK && i < g->edges.n; i++)
+        code = rp_task_graph_link(&order, g->edges.at[i].from, g->edges.at[i].to, 0, 0, m->err);
+    if (code == RP_OK)
+        code = rp_task_graph_freeze(&order, m->err);
+    if (code == RP_OK)
+        code = rp_task_graph_stuck(&order, &stuck, m->err);
+    rp_task_graph_release(&order);
+    return code != RP_OK || !stuck
+               ? code
+               : rp_err_set(m->err, RP_FORMAT,
+                            "the records of the job contradict each other: %zu of %zu tasks "
+                            "depend on themselves",
+                            stuck, g->nodes.n);
 }
 
 enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *job,

@@ -79,21 +79,6 @@ static enum rp_code add_message(struct servers_ctx *t, uint32_t worker,
 
 /* ------------------------------------------------------------------ a part */
 
-static enum rp_code add_push(struct servers_ctx *t, uint32_t worker, const struct rp_mean_part *p,
-                             uint32_t merged, uint32_t *leaves, uint32_t *came)
-{
-    const struct rp_mean_exchange *v = &p->exchanges[worker];
-    struct rp_model_ctx *m = t->m;
-    uint32_t sum;
-
-    RP_TRY(add_message(t, worker, p, RP_JOB_PUSH, leaves, came));
-    RP_TRY(rp_model_add(m, rank_at(t, worker, p, true), RP_SG_HOST, m->name[SUM], v->sum_ns,
-                        p->thread == UINT32_MAX ? RP_NO_DEVICE : t->threads + p->thread, &sum));
-    m->part->priorities.at[sum] = 1; /* the last copy has priority */
-    RP_TRY(rp_model_link(m, *came, sum, v->sum_lag_ns, RP_SG_EVENT));
-    return rp_model_link(m, sum, merged, p->merge_lag_ns, RP_SG_MEMBER);
-}
-
 /* Adds the messages from the arrival of the push to the arrival of the sum. */
 static enum rp_code add_pull(struct servers_ctx *t, uint32_t worker, const struct rp_mean_part *p,
                              uint32_t merged, uint32_t pushed, uint32_t *there)
@@ -149,7 +134,16 @@ static enum rp_code add_part(struct servers_ctx *t, const struct rp_mean_part *p
 
         if (!p->exchanges[w].message[RP_JOB_PUSH].known)
             continue;
-        RP_TRY(add_push(t, w, p, merged, &leaves, &pushed));
+
+        /* The server adds what the worker pushed to the sum. */
+        const struct rp_mean_exchange *v = &p->exchanges[w];
+        uint32_t sum;
+        RP_TRY(add_message(t, w, p, RP_JOB_PUSH, &leaves, &pushed));
+        RP_TRY(rp_model_add(m, rank_at(t, w, p, true), RP_SG_HOST, m->name[SUM], v->sum_ns,
+                            p->thread == UINT32_MAX ? RP_NO_DEVICE : t->threads + p->thread, &sum));
+        m->part->priorities.at[sum] = 1; /* the last copy has priority */
+        RP_TRY(rp_model_link(m, pushed, sum, v->sum_lag_ns, RP_SG_EVENT));
+        RP_TRY(rp_model_link(m, sum, merged, p->merge_lag_ns, RP_SG_MEMBER));
         RP_TRY(link_gradients(t, w, p, leaves));
         if (!p->exchanges[w].message[RP_JOB_PULL_DONE].known)
             continue;

@@ -145,11 +145,6 @@ static enum rp_code pipeline_read(const struct rp_trace *t, struct rp_pipeline *
     return RP_OK;
 }
 
-static void pipeline_release(struct rp_pipeline *p)
-{
-    rp_vec_release(&p->ops);
-}
-
 /* ------------------------------------------------------------------ model */
 
 enum type {
@@ -255,17 +250,6 @@ static enum rp_code link_nodes(struct pipeline_ctx *m, uint32_t from, uint32_t t
     struct rp_sg_edge e = {.from = from, .to = to, .kind = kind};
 
     return rp_vec_push(&m->part->graph.edges, e, m->err);
-}
-
-/* Adds the names of the types after "", as everywhere. */
-static enum rp_code add_names(struct pipeline_ctx *m)
-{
-    RP_TRY(rp_vec_push(&m->part->graph.names, "", m->err));
-    for (uint32_t i = 0; i < TYPES; i++) {
-        m->name[i] = (uint32_t)m->part->graph.names.n;
-        RP_TRY(rp_vec_push(&m->part->graph.names, types[i].name, m->err));
-    }
-    return RP_OK;
 }
 
 static uint32_t type_of(const struct pipeline_ctx *m, const struct rp_pipeline_op *op)
@@ -380,22 +364,6 @@ static uint32_t compute_node(const struct pipeline_ctx *m, uint32_t stage, const
     return node(m, stage, c->type, c->seq);
 }
 
-/* The first transfers may begin two computes before the first backward one. */
-static enum rp_code link_first_backward(struct pipeline_ctx *m, uint32_t stage,
-                                        const compute_vec *order)
-{
-    size_t i;
-
-    for (i = 0; i < order->n && order->at[i].type != BACKWARD; i++)
-        ;
-    if (i < 2 || i == order->n)
-        return RP_OK;
-    RP_TRY(
-        link_after(m, node(m, stage, BACKWARD_RECV, 0), compute_node(m, stage, &order->at[i - 2])));
-    return link_after(m, node(m, stage, BACKWARD_SEND, 0),
-                      compute_node(m, stage, &order->at[i - 2]));
-}
-
 /* Links compute -> its send, and the compute before -> receive -> its compute; each kind keeps its
    order. */
 static enum rp_code link_transfers(struct pipeline_ctx *m, uint32_t stage, enum type compute,
@@ -475,25 +443,19 @@ static enum rp_code link_stage(struct pipeline_ctx *m, uint32_t stage, const com
         RP_TRY(chain(m, &last, compute_node(m, stage, &order->at[i])));
     RP_TRY(link_transfers(m, stage, FORWARD, FORWARD_SEND, FORWARD_RECV));
     RP_TRY(link_transfers(m, stage, BACKWARD, BACKWARD_SEND, BACKWARD_RECV));
-    RP_TRY(link_first_backward(m, stage, order));
+
+    /* The first transfers may begin two computes before the first backward one. */
+    size_t i;
+    for (i = 0; i < order->n && order->at[i].type != BACKWARD; i++)
+        ;
+    if (i >= 2 && i != order->n) {
+        RP_TRY(link_after(m, node(m, stage, BACKWARD_RECV, 0),
+                          compute_node(m, stage, &order->at[i - 2])));
+        RP_TRY(link_after(m, node(m, stage, BACKWARD_SEND, 0),
+                          compute_node(m, stage, &order->at[i - 2])));
+    }
     RP_TRY(link_gathers(m, stage, &gathered));
     return link_end(m, stage, last, gathered);
-}
-
-static enum rp_code link_all(struct pipeline_ctx *m)
-{
-    compute_vec order = {0};
-    enum rp_code code = RP_OK;
-
-    for (uint32_t stage = 0; code == RP_OK && stage < m->p.nstages; stage++) {
-        m->step = m->dp = 0;
-        code = order_computes(m, stage, &order);
-        for (m->step = 0; code == RP_OK && m->step < m->p.nsteps; m->step++)
-            for (m->dp = 0; code == RP_OK && m->dp < m->p.ndp; m->dp++)
-                code = link_stage(m, stage, &order);
-    }
-    rp_vec_release(&order);
-    return code;
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -528,12 +490,30 @@ static enum rp_code make_graph(struct pipeline_ctx *m)
     if (m->p.nsteps >= RP_NO_STEP)
         return rp_err_set(m->err, RP_LIMIT, "a pipeline timeline with more than %u steps",
                           RP_NO_STEP - 1);
-    RP_TRY(add_names(m));
+
+    /* Adds the names of the types after "", as everywhere. */
+    RP_TRY(rp_vec_push(&m->part->graph.names, "", m->err));
+    for (uint32_t i = 0; i < TYPES; i++) {
+        m->name[i] = (uint32_t)m->part->graph.names.n;
+        RP_TRY(rp_vec_push(&m->part->graph.names, types[i].name, m->err));
+    }
     for (size_t i = 0; i < m->p.ops.n; i++)
         RP_TRY(add_op(m, &m->p.ops.at[i]));
     rp_sort(g->edges.at, g->edges.n, sizeof *g->edges.at, by_member);
     m->part->recorded_steps = g->edges.n;
-    RP_TRY(link_all(m));
+
+    /* Computations are linked stage by stage, in the order in which they run. */
+    compute_vec order = {0};
+    enum rp_code code = RP_OK;
+    for (uint32_t stage = 0; code == RP_OK && stage < m->p.nstages; stage++) {
+        m->step = m->dp = 0;
+        code = order_computes(m, stage, &order);
+        for (m->step = 0; code == RP_OK && m->step < m->p.nsteps; m->step++)
+            for (m->dp = 0; code == RP_OK && m->dp < m->p.ndp; m->dp++)
+                code = link_stage(m, stage, &order);
+    }
+    rp_vec_release(&order);
+    RP_TRY(code);
     m->part->nsteps = m->p.nsteps;
     m->part->recorded_steps = m->p.nsteps;
     m->part->stages = m->p.nstages;
@@ -554,7 +534,7 @@ enum rp_code rp_sim_part_of_pipeline(struct rp_sim_part *out, const struct rp_tr
     enum rp_code code = pipeline_read(trace, &m.p, err);
     if (code == RP_OK)
         code = make_graph(&m);
-    pipeline_release(&m.p);
+    rp_vec_release(&m.p.ops);
     rp_map_release(&m.node_of);
     rp_map_release(&m.rendezvous);
     return code;

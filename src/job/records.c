@@ -232,19 +232,6 @@ static bool message_kind(const char *name, uint8_t *out)
     return false;
 }
 
-static enum rp_code add_halves(const struct rp_trace *t, rp_event e, struct rp_job_half half,
-                               struct rp_job_node *out, struct rp_err *err)
-{
-    half.ns = t->ev.ts_ns[e];
-    half.sent = !(t->ev.flags[e] & RP_EVENT_NO_BEGIN);
-    RP_TRY(rp_vec_push(&out->halves, half, err));
-    if (t->ev.flags[e] & (RP_EVENT_NO_BEGIN | RP_EVENT_UNENDED) || t->ev.dur_ns[e] < 0)
-        return RP_OK;
-    half.ns = rp_event_end_ns(t, e);
-    half.sent = false;
-    return rp_vec_push(&out->halves, half, err);
-}
-
 static enum rp_code add_server_op(const struct rp_trace *t, rp_event e, int64_t key,
                                   struct rp_job_node *out, struct rp_err *err)
 {
@@ -280,7 +267,14 @@ static enum rp_code add_records(const struct rp_trace *t, const struct byteps_ke
             continue;
         half.sender = (int32_t)sender;
         half.receiver = (int32_t)receiver;
-        RP_TRY(add_halves(t, e, half, out, err));
+        half.ns = t->ev.ts_ns[e];
+        half.sent = !(t->ev.flags[e] & RP_EVENT_NO_BEGIN);
+        RP_TRY(rp_vec_push(&out->halves, half, err));
+        if (!(t->ev.flags[e] & (RP_EVENT_NO_BEGIN | RP_EVENT_UNENDED)) && t->ev.dur_ns[e] >= 0) {
+            half.ns = rp_event_end_ns(t, e);
+            half.sent = false;
+            RP_TRY(rp_vec_push(&out->halves, half, err));
+        }
     }
     return RP_OK;
 }

@@ -19,16 +19,11 @@ struct scan {
     const char *text, *at, *end;
 };
 
-static void skip_space(struct scan *s)
-{
-    while (s->at < s->end && (unsigned char)*s->at <= ' ')
-        s->at++;
-}
-
 /* Finds the next word, a bracket, or a text in quotes (without them). */
 static bool next_word(struct scan *s, const char **word, size_t *len)
 {
-    skip_space(s);
+    while (s->at < s->end && (unsigned char)*s->at <= ' ')
+        s->at++;
     if (s->at == s->end)
         return false;
     *word = s->at;
@@ -234,32 +229,6 @@ static bool find_rings(struct scan *s)
     return false;
 }
 
-/* Reads all links of the file with their channels: "\"0\":\"3[…] -> …,…\"". */
-static enum rp_code read_pairs(struct scan *s, struct pair *list, size_t most, size_t *n)
-{
-    int32_t channel = -1;
-
-    while (s->at < s->end) {
-        struct pair p = {.channel = channel};
-
-        if (*s->at == '"' && s->end - s->at > 2 && s->at[1] >= '0' && s->at[1] <= '9') {
-            const char *close = memchr(s->at + 1, '"', (size_t)(s->end - s->at - 1));
-            int64_t number = close ? number_of(s->at + 1, (size_t)(close - s->at - 1)) : -1;
-
-            if (number >= 0) {
-                channel = (int32_t)number;
-                s->at = close + 1;
-                continue;
-            }
-        }
-        if (*s->at >= '0' && *s->at <= '9' && channel >= 0 && *n < most && read_pair(s, &p))
-            list[(*n)++] = p;
-        else
-            s->at++;
-    }
-    return RP_OK;
-}
-
 /* Finds the rank that is in every link; of two links that are opposite, the sender's. */
 static int32_t common_rank(const struct pair *list, size_t n)
 {
@@ -286,7 +255,25 @@ enum rp_code rp_job_read_rings(const char *text, size_t len, struct rp_job_rank 
     out->number = -1;
     if (!find_rings(&s))
         return rp_err_set(err, RP_FORMAT, "the file has no \"Ring\"");
-    RP_TRY(read_pairs(&s, list, MOST, &n));
+
+    /* Reads all links of the file with their channels: "\"0\":\"3[…] -> …,…\"". */
+    int32_t channel = -1;
+    while (s.at < s.end) {
+        struct pair p = {.channel = channel};
+        if (*s.at == '"' && s.end - s.at > 2 && s.at[1] >= '0' && s.at[1] <= '9') {
+            const char *close = memchr(s.at + 1, '"', (size_t)(s.end - s.at - 1));
+            int64_t number = close ? number_of(s.at + 1, (size_t)(close - s.at - 1)) : -1;
+            if (number >= 0) {
+                channel = (int32_t)number;
+                s.at = close + 1;
+                continue;
+            }
+        }
+        if (*s.at >= '0' && *s.at <= '9' && channel >= 0 && n < MOST && read_pair(&s, &p))
+            list[(n)++] = p;
+        else
+            s.at++;
+    }
     if (!n)
         return RP_OK;
     out->number = common_rank(list, n);

@@ -115,28 +115,6 @@ static const char *chosen_folder(const char *process, struct rp_arena *arena)
     return folder;
 }
 
-/* Finds metrics of running processes elsewhere: `record` puts them into the recording. Only the
-   processes' own files are found there, so that no other file of a recording counts as left
-   over. */
-static enum rp_code search_processes(const char *process, struct rp_arena *arena,
-                                     rp_metric_paths *out, struct rp_err *err)
-{
-    DIR *dir = opendir("/proc");
-    enum rp_code code = RP_OK;
-    struct dirent *entry;
-    const char *folder;
-    struct stat st;
-
-    while (dir && code == RP_OK && (entry = readdir(dir)))
-        if (is_number(entry->d_name) && (!process || !strcmp(process, entry->d_name)) &&
-            !fstatat(dirfd(dir), entry->d_name, &st, 0) && st.st_uid == geteuid() &&
-            (folder = chosen_folder(entry->d_name, arena)) != NULL)
-            code = search_folder(folder, "", entry->d_name, arena, out, err);
-    if (dir)
-        closedir(dir);
-    return code;
-}
-
 /* Searches the folders in which <reprise/metrics.h> creates files. */
 static enum rp_code search(const char *process, struct rp_arena *arena, rp_metric_paths *out,
                            struct rp_err *err)
@@ -151,7 +129,23 @@ static enum rp_code search(const char *process, struct rp_arena *arena, rp_metri
                              arena, out, err));
     RP_TRY(search_folder("/dev/shm", prefix, process, arena, out, err));
     RP_TRY(search_folder("/tmp", prefix, process, arena, out, err));
-    return search_processes(process, arena, out, err);
+
+    /* Finds metrics of running processes elsewhere: `record` puts them into the recording. Only the
+       processes' own files are found there, so that no other file of a recording counts as left
+       over. */
+    DIR *dir = opendir("/proc");
+    enum rp_code code = RP_OK;
+    struct dirent *entry;
+    const char *folder;
+    struct stat st;
+    while (dir && code == RP_OK && (entry = readdir(dir)))
+        if (is_number(entry->d_name) && (!process || !strcmp(process, entry->d_name)) &&
+            !fstatat(dirfd(dir), entry->d_name, &st, 0) && st.st_uid == geteuid() &&
+            (folder = chosen_folder(entry->d_name, arena)) != NULL)
+            code = search_folder(folder, "", entry->d_name, arena, out, err);
+    if (dir)
+        closedir(dir);
+    return code;
 }
 
 enum rp_code rp_metric_find_sources(const char *word, struct rp_arena *arena, rp_metric_paths *out,

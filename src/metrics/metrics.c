@@ -242,29 +242,6 @@ static void fill_rows(struct metrics_ctx *ctx)
             rp_arena_text(ctx->arena, all->counters.at[i].name), all->counters.at[i].value};
 }
 
-static void fill_sources(struct metrics_ctx *ctx)
-{
-    struct metrics_root *root = ctx->root;
-
-    root->sources = RP_ARENA_NEW(ctx->arena, struct metrics_source, ctx->sets.n + 1);
-    for (size_t i = 0; root->sources && i < ctx->sets.n; i++) {
-        const struct rp_metric_set *s = &ctx->sets.at[i];
-
-        root->sources[root->nsources++] =
-            (struct metrics_source){.path = rp_arena_text(ctx->arena, s->source),
-                                    .host = rp_arena_text(ctx->arena, s->host),
-                                    .command = rp_arena_text(ctx->arena, s->command),
-                                    .state = !s->is_own   ? "text"
-                                             : s->is_live ? "running"
-                                                          : "ended",
-                                    .pid = s->pid,
-                                    .rank = s->rank,
-                                    .world_size = s->world_size,
-                                    .metrics = (int64_t)(s->metrics.n + s->counters.n),
-                                    .lost = (int64_t)s->lost};
-    }
-}
-
 static enum rp_code fill_lines(struct metrics_ctx *ctx, struct rp_err *err)
 {
     struct metrics_root *root = ctx->root;
@@ -437,18 +414,6 @@ static bool is_one_job(const struct metrics_ctx *ctx)
     return true;
 }
 
-static enum rp_code compare_words(struct metrics_ctx *ctx, size_t first_n, struct rp_err *err)
-{
-    RP_SCOPED(rp_metric_set_release) struct rp_metric_set a = {0}, b = {0};
-
-    rp_arena_init(&a.arena);
-    rp_arena_init(&b.arena);
-    RP_TRY(merge_sets(ctx, 0, first_n, &a, err));
-    RP_TRY(merge_sets(ctx, first_n, ctx->sets.n, &b, err));
-    compare_sets(ctx, &a, &b);
-    return rp_arena_check(ctx->arena, "comparing metrics", err);
-}
-
 static enum rp_code answer_merged(struct metrics_ctx *ctx, bool found, struct rp_err *err)
 {
     RP_TRY(write_exposition(ctx, "prometheus", RP_METRIC_PROMETHEUS, err));
@@ -498,11 +463,36 @@ static enum rp_code answer_metrics(struct metrics_ctx *ctx, struct rp_err *err)
         RP_TRY(rp_metric_read_all(&ctx->paths, clean ? RP_METRIC_READABLE : RP_METRIC_RUNNING, NULL,
                                   &ctx->sets, err));
     }
-    fill_sources(ctx);
+
+    /* The files that were read, and their state. */
+    struct metrics_root *root = ctx->root;
+    root->sources = RP_ARENA_NEW(ctx->arena, struct metrics_source, ctx->sets.n + 1);
+    for (size_t i = 0; root->sources && i < ctx->sets.n; i++) {
+        const struct rp_metric_set *s = &ctx->sets.at[i];
+        root->sources[root->nsources++] =
+            (struct metrics_source){.path = rp_arena_text(ctx->arena, s->source),
+                                    .host = rp_arena_text(ctx->arena, s->host),
+                                    .command = rp_arena_text(ctx->arena, s->command),
+                                    .state = !s->is_own   ? "text"
+                                             : s->is_live ? "running"
+                                                          : "ended",
+                                    .pid = s->pid,
+                                    .rank = s->rank,
+                                    .world_size = s->world_size,
+                                    .metrics = (int64_t)(s->metrics.n + s->counters.n),
+                                    .lost = (int64_t)s->lost};
+    }
     if (clean)
         return clean_files(ctx, err);
-    if (words == 2 && !rp_settings_flag(ctx->settings, "merge"))
-        return compare_words(ctx, first_n, err);
+    if (words == 2 && !rp_settings_flag(ctx->settings, "merge")) {
+        RP_SCOPED(rp_metric_set_release) struct rp_metric_set a = {0}, b = {0};
+        rp_arena_init(&a.arena);
+        rp_arena_init(&b.arena);
+        RP_TRY(merge_sets(ctx, 0, first_n, &a, err));
+        RP_TRY(merge_sets(ctx, first_n, ctx->sets.n, &b, err));
+        compare_sets(ctx, &a, &b);
+        return rp_arena_check(ctx->arena, "comparing metrics", err);
+    }
     return answer_merged(ctx, !words, err);
 }
 

@@ -90,23 +90,6 @@ static void remark_compilation(struct remark_ctx *ctx)
                                    m->name, time_text(ctx, m->most)));
 }
 
-static void remark_execution(struct remark_ctx *ctx)
-{
-    static const char *const runs[] = {"ExecuteTime", "ExecuteReplicatedTime", "RAFExecute", NULL};
-    static const char *const fetches[] = {"TransferFromDeviceTime", NULL};
-    const struct rp_metric *run = first_metric(ctx, runs), *fetch = first_metric(ctx, fetches);
-
-    if (run && run->most > EXECUTE_S * 1e9)
-        remark(ctx, rp_arena_textf(ctx->arena, "slow execution: the longest '%s' took %s",
-                                   run->name, time_text(ctx, run->most)));
-    if (fetch && ctx->steps > WARM_UP && (double)fetch->count > OFTEN * ctx->steps)
-        remark(ctx,
-               rp_arena_textf(ctx->arena,
-                              "transfers: %" PRIu64 " from the device in %.0f steps, %s; avoid "
-                              ".item(), printing and conversion of tensors inside steps",
-                              fetch->count, ctx->steps, time_text(ctx, fetch->sum)));
-}
-
 RP_ORDER(by_calls, struct rp_metric_counter, RP_DOWN(value), strcmp(a->name, b->name))
 
 /* Counters named aten::<operator> count calls that run on the host. */
@@ -207,7 +190,20 @@ enum rp_code rp_metric_remark(const struct rp_metric_set *all, const struct rp_m
     ctx.steps = (double)first_counter(&ctx, steps);
     remark_numbers(&ctx);
     remark_compilation(&ctx);
-    remark_execution(&ctx);
+
+    /* Long executions, and many transfers from the device. */
+    static const char *const runs[] = {"ExecuteTime", "ExecuteReplicatedTime", "RAFExecute", NULL};
+    static const char *const fetches[] = {"TransferFromDeviceTime", NULL};
+    const struct rp_metric *run = first_metric(&ctx, runs), *fetch = first_metric(&ctx, fetches);
+    if (run && run->most > EXECUTE_S * 1e9)
+        remark(&ctx, rp_arena_textf(ctx.arena, "slow execution: the longest '%s' took %s",
+                                    run->name, time_text(&ctx, run->most)));
+    if (fetch && ctx.steps > WARM_UP && (double)fetch->count > OFTEN * ctx.steps)
+        remark(&ctx,
+               rp_arena_textf(ctx.arena,
+                              "transfers: %" PRIu64 " from the device in %.0f steps, %s; avoid "
+                              ".item(), printing and conversion of tensors inside steps",
+                              fetch->count, ctx.steps, time_text(&ctx, fetch->sum)));
     remark_fallbacks(&ctx);
     for (size_t i = 0; nranks > 1 && i < all->metrics.n; i++)
         if (all->metrics.at[i].unit == RP_METRIC_TIME)

@@ -106,25 +106,6 @@ static enum rp_code add_known(const struct served_metrics *served, rp_metric_pat
     return RP_OK;
 }
 
-/* found: how many of the paths were found for this answer. */
-static void choose_sets(struct served_metrics *served, const rp_metric_paths *paths, size_t found,
-                        rp_metric_sets *sets)
-{
-    size_t kept = 0;
-
-    served->answers++;
-    for (size_t i = 0; i < sets->n; i++) {
-        struct rp_metric_set set = sets->at[i];
-
-        if (is_served(served, &set, has_path(paths, found, set.source)))
-            sets->at[kept++] = set;
-        else
-            rp_metric_set_release(&set);
-    }
-    sets->n = kept;
-    forget_files(served, served->answers);
-}
-
 static enum rp_code answer_metrics(void *user, const struct rp_http_request *request,
                                    struct rp_out *body, const char **type, struct rp_err *err)
 {
@@ -152,7 +133,18 @@ static enum rp_code answer_metrics(void *user, const struct rp_http_request *req
         code = rp_metric_read_all(&paths, source ? RP_METRIC_ALL : RP_METRIC_READABLE,
                                   &served->tick_ns, &sets, err);
     if (code == RP_OK) {
-        choose_sets(served, &paths, found, &sets);
+        /* found: how many of the paths were found for this answer. */
+        size_t kept = 0;
+        served->answers++;
+        for (size_t i = 0; i < sets.n; i++) {
+            struct rp_metric_set set = sets.at[i];
+            if (is_served(served, &set, has_path(&paths, found, set.source)))
+                sets.at[kept++] = set;
+            else
+                rp_metric_set_release(&set);
+        }
+        sets.n = kept;
+        forget_files(served, served->answers);
         code = rp_metric_expose(sets.at, sets.n, format, body, err);
     }
     rp_metric_sets_release(&sets);

@@ -156,12 +156,6 @@ static enum rp_code read_percentiles(struct text_report *r, char *text, struct r
     return RP_OK;
 }
 
-static void cut_suffix(char *text, const char *suffix)
-{
-    if (rp_text_ends(text, suffix))
-        text[strlen(text) - strlen(suffix)] = '\0';
-}
-
 static enum rp_code read_field(struct text_report *r, const char *key, char *value,
                                struct rp_err *err)
 {
@@ -185,7 +179,8 @@ static enum rp_code read_field(struct text_report *r, const char *key, char *val
     }
     if (!strcmp(key, "Percentiles"))
         return read_percentiles(r, value, err);
-    cut_suffix(value, " / second");
+    if (rp_text_ends(value, " / second"))
+        value[strlen(value) - strlen(" / second")] = '\0';
     /* torch_xla's manual prints "Counter:" for the accumulator */
     if (!strcmp(key, "Accumulator") || !strcmp(key, "Counter")) {
         if (!read_value(r, "Accumulator", value, &v, &unit))
@@ -201,26 +196,21 @@ static enum rp_code read_field(struct text_report *r, const char *key, char *val
     return RP_OK;
 }
 
-static enum rp_code begin_metric(struct text_report *r, const char *name, struct rp_err *err)
-{
-    /* the unit is known only with the accumulator, but names are unique in a report */
-    struct rp_metric *m = rp_metric_set_metric(r->out, name, RP_METRIC_VALUE, err);
-
-    if (!m)
-        return RP_NOMEM;
-    r->metric = (size_t)(m - r->out->metrics.at);
-    r->counter[0] = '\0';
-    return RP_OK;
-}
-
 static enum rp_code read_line(struct text_report *r, char *line, struct rp_err *err)
 {
     line[strcspn(line, "\r")] = '\0';
     /* a file of one report per step, "[MetricsData; step=7]": each includes those before it */
     if (!strncmp(line, "[MetricsData;", 13))
         rp_metric_set_clear(r->out);
-    if (!strncmp(line, "Metric: ", 8))
-        return begin_metric(r, line + 8, err);
+    if (!strncmp(line, "Metric: ", 8)) {
+        /* the unit is known only with the accumulator, but names are unique in a report */
+        struct rp_metric *m = rp_metric_set_metric(r->out, line + 8, RP_METRIC_VALUE, err);
+        if (!m)
+            return RP_NOMEM;
+        r->metric = (size_t)(m - r->out->metrics.at);
+        r->counter[0] = '\0';
+        return RP_OK;
+    }
     if (!strncmp(line, "Counter: ", 9)) {
         r->metric = SIZE_MAX;
         snprintf(r->counter, sizeof r->counter, "%s", line + 9);

@@ -197,23 +197,6 @@ static double mean_of(const struct member *m, size_t i, double known)
     return n > 0 ? (m->now.sum[i] - m->base.sum[i]) / n : known;
 }
 
-static enum rp_code read_job(struct watch *w, struct rp_err *err)
-{
-    struct rp_arena arena = RP_ARENA_INIT;
-    rp_metric_paths paths = {0};
-    enum rp_code code = rp_metric_find_sources(w->options.source, &arena, &paths, err);
-
-    rp_metric_sets_release(&w->sets);
-    w->sets = (rp_metric_sets){0};
-    if (code == RP_FORMAT) /* the folder has no metrics because its job has not begun */
-        code = RP_OK;
-    else if (code == RP_OK)
-        code = rp_metric_read_all(&paths, RP_METRIC_READABLE, &w->tick_ns, &w->sets, err);
-    rp_vec_release(&paths);
-    rp_arena_release(&arena);
-    return code;
-}
-
 static bool is_same_job(const struct watch *w, const struct rp_metric_set *set)
 {
     const struct rp_metric_set *first = w->members.at[0].set;
@@ -237,7 +220,19 @@ static enum rp_code look(struct watch *w, struct rp_err *err)
 {
     bool others = false;
 
-    RP_TRY(read_job(w, err));
+    /* Reads all sources again. */
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_metric_paths paths = {0};
+    enum rp_code code = rp_metric_find_sources(w->options.source, &arena, &paths, err);
+    rp_metric_sets_release(&w->sets);
+    w->sets = (rp_metric_sets){0};
+    if (code == RP_FORMAT) /* the folder has no metrics because its job has not begun */
+        code = RP_OK;
+    else if (code == RP_OK)
+        code = rp_metric_read_all(&paths, RP_METRIC_READABLE, &w->tick_ns, &w->sets, err);
+    rp_vec_release(&paths);
+    rp_arena_release(&arena);
+    RP_TRY(code);
     for (size_t i = 0; i < w->members.n; i++)
         w->members.at[i].set = NULL;
     for (size_t i = 0; i < w->sets.n; i++) {
@@ -320,16 +315,6 @@ static enum rp_code keep_steps(struct watch *w, size_t at, struct rp_err *err)
     *to = (struct rp_metric_set){.tick_ns = NULL};
     rp_arena_init(&to->arena);
     return rp_metric_set_merge(to, first_rank(w)->set, err);
-}
-
-/* Begins slices from the counts of the ranks so far. */
-static enum rp_code begin_slices(struct watch *w, struct rp_err *err)
-{
-    for (size_t i = 0; i < w->members.n; i++)
-        w->members.at[i].base = w->members.at[i].now;
-    w->began = true;
-    w->used = 0;
-    return keep_steps(w, 0, err);
 }
 
 static void forget_oldest(struct watch *w)
@@ -539,17 +524,6 @@ static void find_still(struct answer *a)
                              rp_units_time(a->arena, whole(usual))));
 }
 
-static void note_progress(struct watch *w)
-{
-    double seen = 0;
-
-    for (size_t i = 0; i < w->members.n; i++)
-        seen += w->members.at[i].now.count[STEP];
-    if (seen > w->steps_seen)
-        w->moved_ns = rp_clock_ns();
-    w->steps_seen = seen;
-}
-
 /* Returns alerts that no look of the last window had, as lines, or NULL. */
 static const char *new_alerts(struct answer *a)
 {
@@ -620,10 +594,20 @@ static enum rp_code watch_job(struct watch *w, struct rp_err *err)
         RP_TRY(look(w, err));
         if (w->unsupported)
             return rp_err_set(err, RP_UNSUPPORTED, "these programs count no steps");
-        note_progress(w);
-        if (!w->began && first_rank(w))
-            RP_TRY(begin_slices(w, err));
-        else if (is_slice(w))
+        double seen = 0;
+        for (size_t i = 0; i < w->members.n; i++)
+            seen += w->members.at[i].now.count[STEP];
+        if (seen > w->steps_seen)
+            w->moved_ns = rp_clock_ns();
+        w->steps_seen = seen;
+        if (!w->began && first_rank(w)) {
+            /* Begins slices from the counts of the ranks so far. */
+            for (size_t i = 0; i < w->members.n; i++)
+                w->members.at[i].base = w->members.at[i].now;
+            w->began = true;
+            w->used = 0;
+            RP_TRY(keep_steps(w, 0, err));
+        } else if (is_slice(w))
             RP_TRY(add_slice(w, err));
         RP_TRY(show(w, &end, err));
         if (!end)

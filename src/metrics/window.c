@@ -73,29 +73,6 @@ static double part_ns(const struct rp_window_slice *s, size_t part)
     return fmax(rest - input - device, 0);
 }
 
-static enum rp_code fill_rank(struct judge *j, size_t r, struct rp_err *err)
-{
-    struct rp_peer_key *keys = RP_ARENA_NEW(&j->arena, struct rp_peer_key, PARTS);
-    struct rp_peer_cell *cells = RP_ARENA_NEW(&j->arena, struct rp_peer_cell, j->used * PARTS + 1);
-    size_t n = 0;
-
-    RP_TRY(rp_arena_check(&j->arena, "comparing ranks", err));
-    for (uint32_t p = 0; p < PARTS; p++)
-        keys[p] = (struct rp_peer_key){.hash = p + 1, .cls = p};
-    for (uint32_t i = 0; i < j->used; i++)
-        for (uint32_t p = 0; p < PARTS; p++) {
-            const struct rp_window_slice *s = &j->ranks[r].slice[i];
-            double ns = part_ns(s, p);
-
-            if (s->steps >= 1 && ns > 0)
-                cells[n++] =
-                    (struct rp_peer_cell){p, i, (uint32_t)s->steps, ns, ns * ns / s->steps};
-        }
-    j->peers[r] =
-        (struct rp_peer_rank){.keys = keys, .nkeys = PARTS, .cells = cells, .ncells = n, .role = 1};
-    return rp_peers_usual(cells, n, keys, PARTS, err);
-}
-
 static double slice_ns(const struct judge *j)
 {
     double sum = 0;
@@ -103,27 +80,6 @@ static double slice_ns(const struct judge *j)
     for (size_t i = 0; i < j->used; i++)
         sum += j->ranks[0].slice[i].step_ns;
     return sum / (double)j->used;
-}
-
-/* Adds up the abnormal work of a rank. */
-static void sum_rank(struct judge *j, size_t r)
-{
-    const struct rp_peer_rank *p = &j->peers[r];
-    size_t i = 0;
-
-    while (i < p->ncells) {
-        uint32_t slice = p->cells[i].step;
-        double abnormal = 0;
-
-        for (; i < p->ncells && p->cells[i].step == slice; i++) {
-            double ns = (1 - p->factor[i]) * p->cells[i].dur_ns;
-
-            abnormal += ns;
-            j->cut[r * PARTS + p->cells[i].key] += ns;
-        }
-        if (abnormal > 0)
-            rp_peers_count(&j->sums[r], abnormal);
-    }
 }
 
 static bool is_late(const struct judge *j, size_t rank)
@@ -236,11 +192,44 @@ static enum rp_code judge_ranks(struct judge *j, struct rp_window_late *out, str
     j->sums = RP_ARENA_NEW(&j->arena, struct rp_peer_sum, j->n);
     j->cut = RP_ARENA_NEW(&j->arena, double, j->n *PARTS);
     RP_TRY(rp_arena_check(&j->arena, "comparing ranks", err));
-    for (size_t r = 0; r < j->n; r++)
-        RP_TRY(fill_rank(j, r, err));
+    for (size_t r = 0; r < j->n; r++) {
+        /* The slices of the rank, part by part, as peers are compared. */
+        struct rp_peer_key *keys = RP_ARENA_NEW(&j->arena, struct rp_peer_key, PARTS);
+        struct rp_peer_cell *cells =
+            RP_ARENA_NEW(&j->arena, struct rp_peer_cell, j->used * PARTS + 1);
+        size_t n = 0;
+        RP_TRY(rp_arena_check(&j->arena, "comparing ranks", err));
+        for (uint32_t p = 0; p < PARTS; p++)
+            keys[p] = (struct rp_peer_key){.hash = p + 1, .cls = p};
+        for (uint32_t i = 0; i < j->used; i++)
+            for (uint32_t p = 0; p < PARTS; p++) {
+                const struct rp_window_slice *s = &j->ranks[r].slice[i];
+                double ns = part_ns(s, p);
+                if (s->steps >= 1 && ns > 0)
+                    cells[n++] =
+                        (struct rp_peer_cell){p, i, (uint32_t)s->steps, ns, ns * ns / s->steps};
+            }
+        j->peers[r] = (struct rp_peer_rank){
+            .keys = keys, .nkeys = PARTS, .cells = cells, .ncells = n, .role = 1};
+        RP_TRY(rp_peers_usual(cells, n, keys, PARTS, err));
+    }
     RP_TRY(rp_peers_judge(j->peers, j->n, slice_ns(j), &j->arena, err));
-    for (size_t r = 0; r < j->n; r++)
-        sum_rank(j, r);
+    for (size_t r = 0; r < j->n; r++) {
+        /* Adds up the abnormal work of a rank. */
+        const struct rp_peer_rank *p = &j->peers[r];
+        size_t i = 0;
+        while (i < p->ncells) {
+            uint32_t slice = p->cells[i].step;
+            double abnormal = 0;
+            for (; i < p->ncells && p->cells[i].step == slice; i++) {
+                double ns = (1 - p->factor[i]) * p->cells[i].dur_ns;
+                abnormal += ns;
+                j->cut[r * PARTS + p->cells[i].key] += ns;
+            }
+            if (abnormal > 0)
+                rp_peers_count(&j->sums[r], abnormal);
+        }
+    }
     find_late(j, out);
     return RP_OK;
 }

@@ -69,21 +69,6 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-static void read_token(const char *at, struct token *t)
-{
-    t->at = at;
-    t->n = 1;
-    t->type = MARK;
-    if (*at == '\'' || *at == '"' || *at == '`' || *at == '[') {
-        t->type = *at == '\'' ? LITERAL : QUOTED;
-        t->n = quoted_length(at, *at == '[' ? ']' : *at);
-    } else if (is_word(*at)) {
-        t->type = isdigit((unsigned char)*at) ? LITERAL : WORD;
-        while (is_word(at[t->n]) || (t->type == LITERAL && at[t->n] == '.'))
-            t->n++;
-    }
-}
-
 static bool read_tokens(struct rewriting *r, const char *sql)
 {
     int depth = 0;
@@ -98,7 +83,19 @@ static bool read_tokens(struct rewriting *r, const char *sql)
         }
         if (++r->n == MOST_TOKENS)
             return false;
-        read_token(sql, t);
+
+        /* A token is a word, a number, a quoted text, or a sign. */
+        t->at = sql;
+        t->n = 1;
+        t->type = MARK;
+        if (*sql == '\'' || *sql == '"' || *sql == '`' || *sql == '[') {
+            t->type = *sql == '\'' ? LITERAL : QUOTED;
+            t->n = quoted_length(sql, *sql == '[' ? ']' : *sql);
+        } else if (is_word(*sql)) {
+            t->type = isdigit((unsigned char)*sql) ? LITERAL : WORD;
+            while (is_word(sql[t->n]) || (t->type == LITERAL && sql[t->n] == '.'))
+                t->n++;
+        }
         depth -= *sql == ')';
         t->depth = depth;
         depth += *sql == '(';
@@ -150,18 +147,6 @@ static bool is_keyword(const struct token *t)
         "true",   "false",   "all",      "isnull", "notnull", NULL};
 
     return t->type == WORD && is_one_of(t, words);
-}
-
-/* Whether it is a function whose value depends only on its arguments, with one value for each
-   row. */
-static bool is_scalar_function(const struct token *t)
-{
-    static const char *const words[] = {
-        "abs",    "round",  "coalesce", "ifnull", "nullif",  "length",    "lower",
-        "upper",  "substr", "instr",    "trim",   "ltrim",   "rtrim",     "iif",
-        "printf", "format", "like",     "glob",   "replace", "substring", NULL};
-
-    return is_one_of(t, words);
 }
 
 /* ------------------------------------------------------------------ sums */
@@ -255,8 +240,15 @@ static bool read_function(struct scope *s, size_t i, size_t *next)
     size_t after = only_column(s, i + 1, &column);
 
     *next = i + 2;
-    if (!is_sum && !is_end)
-        return is_scalar_function(&t[i]);
+    if (!is_sum && !is_end) {
+        /* Whether it is a function whose value depends only on its arguments, with one value for
+           each row. */
+        static const char *const words[] = {
+            "abs",    "round",  "coalesce", "ifnull", "nullif",  "length",    "lower",
+            "upper",  "substr", "instr",    "trim",   "ltrim",   "rtrim",     "iif",
+            "printf", "format", "like",     "glob",   "replace", "substring", NULL};
+        return is_one_of(&t[i], words);
+    }
     if (is(&t[i], "count") && is(&t[i + 2], "*") && is(&t[i + 3], ")"))
         return *next = i + 4, put_sum(s, i, i + 3, NULL);
     if (is(&t[i + 2], "distinct")) {

@@ -87,20 +87,6 @@ static enum rp_code column_texts(const struct rp_sql_answer *a, size_t i, struct
     return rp_arena_check(arena, "making a batch", err);
 }
 
-/* Copies the numbers of one column, 8 bytes each. */
-static void column_numbers(const struct rp_sql_answer *a, size_t i, int64_t *to)
-{
-    for (size_t row = 0; row < a->nrows; row++) {
-        const struct rp_sql_cell *cell = &a->cells.at[row * a->ncolumns + i];
-        double f = cell->type == RP_SQL_INT ? (double)cell->i : cell->v.f;
-
-        if (a->columns[i].type != RP_SQL_REAL)
-            to[row] = cell->type == RP_SQL_INT ? cell->i : 0;
-        else if (cell->type != RP_SQL_NULL)
-            memcpy(&to[row], &f, sizeof f);
-    }
-}
-
 static enum rp_code column_data(const struct rp_sql_answer *a, size_t i, struct rp_arena *arena,
                                 struct rp_arrow_data *out, struct rp_err *err)
 {
@@ -119,7 +105,16 @@ static enum rp_code column_data(const struct rp_sql_answer *a, size_t i, struct 
     if (a->columns[i].type != RP_SQL_TEXT) {
         out->values = numbers = rp_arena_calloc(arena, a->nrows + 1, sizeof *numbers, 8);
         RP_TRY(rp_err_need(numbers, err, "making a batch"));
-        column_numbers(a, i, numbers);
+
+        /* Copies the numbers of one column, 8 bytes each. */
+        for (size_t row = 0; row < a->nrows; row++) {
+            const struct rp_sql_cell *cell = &a->cells.at[row * a->ncolumns + i];
+            double f = cell->type == RP_SQL_INT ? (double)cell->i : cell->v.f;
+            if (a->columns[i].type != RP_SQL_REAL)
+                numbers[row] = cell->type == RP_SQL_INT ? cell->i : 0;
+            else if (cell->type != RP_SQL_NULL)
+                memcpy(&numbers[row], &f, sizeof f);
+        }
         return RP_OK;
     }
     enum rp_code code = column_texts(a, i, arena, &texts, err);

@@ -143,22 +143,6 @@ static enum rp_code set_keys(struct sorting *s, const struct rp_table_column *co
 
 /* ------------------------------------------------------------------ sorting */
 
-/* Rows that have the same digit stay in their order. */
-static void sort_digit(struct sorting *s, unsigned shift)
-{
-    size_t begin[DIGITS + 1] = {0};
-    struct keyed_row *rows = s->rows;
-
-    for (size_t i = 0; i < s->n; i++)
-        begin[(rows[i].key >> shift & (DIGITS - 1)) + 1]++;
-    for (size_t d = 1; d < DIGITS; d++)
-        begin[d] += begin[d - 1];
-    for (size_t i = 0; i < s->n; i++)
-        s->other[begin[rows[i].key >> shift & (DIGITS - 1)]++] = rows[i];
-    s->rows = s->other;
-    s->other = rows;
-}
-
 static void sort_keys(struct sorting *s)
 {
     uint64_t differ = 0;
@@ -169,8 +153,19 @@ static void sort_keys(struct sorting *s)
         sorted &= s->rows[i - 1].key <= s->rows[i].key;
     }
     for (unsigned shift = 0; !sorted && shift < 64; shift += DIGIT_BITS)
-        if (differ >> shift & (DIGITS - 1))
-            sort_digit(s, shift);
+        if (differ >> shift & (DIGITS - 1)) {
+            /* Rows that have the same digit stay in their order. */
+            size_t begin[DIGITS + 1] = {0};
+            struct keyed_row *rows = s->rows;
+            for (size_t i = 0; i < s->n; i++)
+                begin[(rows[i].key >> shift & (DIGITS - 1)) + 1]++;
+            for (size_t d = 1; d < DIGITS; d++)
+                begin[d] += begin[d - 1];
+            for (size_t i = 0; i < s->n; i++)
+                s->other[begin[rows[i].key >> shift & (DIGITS - 1)]++] = rows[i];
+            s->rows = s->other;
+            s->other = rows;
+        }
 }
 
 int rp_order_rows(const struct rp_vtab_table *t, const char *order, uint64_t *rows, size_t n)

@@ -88,42 +88,6 @@ static enum rp_code set_rows(struct rp_result *result, const struct rp_type *row
     return RP_OK;
 }
 
-static enum rp_code show_tables(struct rp_result *result, struct rp_err *err)
-{
-    struct table_row *rows = RP_ARENA_NEW(&result->arena, struct table_row, RP_TABLE_COUNT);
-
-    RP_TRY(rp_err_need(rows, err, "describing the tables"));
-    for (size_t i = 0; i < RP_TABLE_COUNT; i++)
-        rows[i] = (struct table_row){rp_tables_all[i].name, rp_tables_all[i].doc,
-                                     (int64_t)rp_tables_all[i].ncolumns};
-    return set_rows(result, &table_type, rows, RP_TABLE_COUNT, err);
-}
-
-/* Shows the schema of one table, or of all (NULL). */
-static enum rp_code show_schema(const char *table, struct rp_result *result, struct rp_err *err)
-{
-    struct query_root *root = result->root;
-    struct schema_row *rows;
-
-    if (table && !rp_table_find(table))
-        return rp_err_set(err, RP_USAGE, "there is no table '%s': '.tables' lists them", table);
-    for (size_t i = 0; i < RP_TABLE_COUNT; i++)
-        if (!table || rp_table_find(table) == &rp_tables_all[i])
-            root->nrows += rp_tables_all[i].ncolumns;
-    root->rows = rows = RP_ARENA_NEW(&result->arena, struct schema_row, root->nrows + 1);
-    RP_TRY(rp_err_need(rows, err, "describing the tables"));
-    for (size_t i = 0; i < RP_TABLE_COUNT; i++)
-        for (size_t k = 0; k < rp_tables_all[i].ncolumns; k++) {
-            if (table && rp_table_find(table) != &rp_tables_all[i])
-                break;
-            const struct rp_table_column *c = &rp_tables_all[i].columns[k];
-
-            *rows++ = (struct schema_row){rp_tables_all[i].name, c->name, rp_table_type_name(c),
-                                          rp_table_unit_name(c), c->doc};
-        }
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ the answer */
 
 /* Makes the fields of a row: 8 bytes per column. */
@@ -192,15 +156,6 @@ static enum rp_code show_answer(const struct rp_sql_answer *a, size_t limit,
 }
 
 /* ------------------------------------------------------------------ Arrow files */
-
-static enum rp_code check_output(const struct rp_dataset *dataset, const char *output,
-                                 struct rp_err *err)
-{
-    for (size_t i = 0; i < rp_dataset_count(dataset); i++)
-        if (rp_is_same_file(rp_sources_borrow(dataset->sources, i)->path, output))
-            return rp_err_set(err, RP_USAGE, "'%s' is both input and output", output);
-    return RP_OK;
-}
 
 /* Releases the stream. */
 static enum rp_code save_stream(struct ArrowArrayStream *stream, const char *path,
@@ -339,18 +294,47 @@ static enum rp_code query_run(struct rp_ctx *ctx, const struct rp_dataset *datas
 
     (void)ctx;
     RP_TRY(choose_sql(settings, &result->arena, &sql, err));
-    if (!strcmp(sql, ".tables"))
-        return show_tables(result, err);
-    if (!strncmp(sql, ".schema", 7) && strchr(" ", sql[7]))
-        return show_schema(sql[7] ? sql + 8 : NULL, result, err);
+    if (!strcmp(sql, ".tables")) {
+        struct table_row *rows = RP_ARENA_NEW(&result->arena, struct table_row, RP_TABLE_COUNT);
+        RP_TRY(rp_err_need(rows, err, "describing the tables"));
+        for (size_t i = 0; i < RP_TABLE_COUNT; i++)
+            rows[i] = (struct table_row){rp_tables_all[i].name, rp_tables_all[i].doc,
+                                         (int64_t)rp_tables_all[i].ncolumns};
+        return set_rows(result, &table_type, rows, RP_TABLE_COUNT, err);
+    }
+    if (!strncmp(sql, ".schema", 7) && strchr(" ", sql[7])) {
+        /* Shows the schema of one table, or of all (NULL). */
+        const char *table = sql[7] ? sql + 8 : NULL;
+        struct query_root *root = result->root;
+        struct schema_row *rows;
+        if (table && !rp_table_find(table))
+            return rp_err_set(err, RP_USAGE, "there is no table '%s': '.tables' lists them", table);
+        for (size_t i = 0; i < RP_TABLE_COUNT; i++)
+            if (!table || rp_table_find(table) == &rp_tables_all[i])
+                root->nrows += rp_tables_all[i].ncolumns;
+        root->rows = rows = RP_ARENA_NEW(&result->arena, struct schema_row, root->nrows + 1);
+        RP_TRY(rp_err_need(rows, err, "describing the tables"));
+        for (size_t i = 0; i < RP_TABLE_COUNT; i++)
+            for (size_t k = 0; k < rp_tables_all[i].ncolumns; k++) {
+                if (table && rp_table_find(table) != &rp_tables_all[i])
+                    break;
+                const struct rp_table_column *c = &rp_tables_all[i].columns[k];
+                *rows++ = (struct schema_row){rp_tables_all[i].name, c->name, rp_table_type_name(c),
+                                              rp_table_unit_name(c), c->doc};
+            }
+        return RP_OK;
+    }
     if (*sql == '.' && access(sql, F_OK) != 0)
         return rp_err_set(err, RP_USAGE, "there is no '%s': '.tables' or '.schema [TABLE]'", sql);
     if (!dataset && access(sql, F_OK) == 0) /* the only word is a run */
         return no_sql(err);
     if (!dataset)
         return rp_err_set(err, RP_USAGE, "'query' needs a file or folder before the query");
-    if (output)
-        RP_TRY(check_output(dataset, output, err));
+    if (output) {
+        for (size_t i = 0; i < rp_dataset_count(dataset); i++)
+            if (rp_is_same_file(rp_sources_borrow(dataset->sources, i)->path, output))
+                return rp_err_set(err, RP_USAGE, "'%s' is both input and output", output);
+    }
     RP_TRY(rp_tables_open(dataset, &tables, err));
     enum rp_code code = ask_sql(tables, sql, settings, result, err);
     rp_tables_free(tables);

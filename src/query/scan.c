@@ -42,25 +42,6 @@ static int64_t find_word(const struct rp_table_column *column, const char *text)
     return -1;
 }
 
-/* Translates the texts of conditions into numbers of this part. */
-static enum rp_code settle_conditions(struct rp_scan *c)
-{
-    for (size_t i = 0; i < c->nconditions; i++) {
-        struct rp_scan_condition *x = &c->conditions[i];
-
-        if (x->op == SQLITE_INDEX_CONSTRAINT_LIKE || x->op == SQLITE_INDEX_CONSTRAINT_GLOB) {
-            free(x->fits);
-            x->fits = calloc((size_t)c->r->trace->str.n + 1, 1);
-            RP_TRY(rp_err_need(x->fits, &c->t->err, "comparing names"));
-        } else if (x->is_text && x->column->cell == RP_CELL_WORD) {
-            x->value = find_word(x->column, x->text);
-        } else if (x->is_text) {
-            RP_TRY(find_name(c, x->text, x->len, &x->value));
-        }
-    }
-    return RP_OK;
-}
-
 static bool name_fits(const struct rp_scan *c, const struct rp_scan_condition *x, rp_str s)
 {
     const char *text = rp_trace_str(c->r->trace, s);
@@ -229,7 +210,20 @@ static enum rp_code enter_part(struct rp_scan *c)
     c->end = c->r->nrows[rp_table_id(c->t->table)];
     c->list = NULL;
     c->by_track = false;
-    RP_TRY(settle_conditions(c));
+
+    /* Translates the texts of conditions into numbers of this part. */
+    for (size_t i = 0; i < c->nconditions; i++) {
+        struct rp_scan_condition *x = &c->conditions[i];
+        if (x->op == SQLITE_INDEX_CONSTRAINT_LIKE || x->op == SQLITE_INDEX_CONSTRAINT_GLOB) {
+            free(x->fits);
+            x->fits = calloc((size_t)c->r->trace->str.n + 1, 1);
+            RP_TRY(rp_err_need(x->fits, &c->t->err, "comparing names"));
+        } else if (x->is_text && x->column->cell == RP_CELL_WORD) {
+            x->value = find_word(x->column, x->text);
+        } else if (x->is_text) {
+            RP_TRY(find_name(c, x->text, x->len, &x->value));
+        }
+    }
     for (size_t i = 0; i < c->nconditions; i++)
         if (c->conditions[i].column->indexed && c->conditions[i].op == SQLITE_INDEX_CONSTRAINT_EQ)
             return use_index(c, &c->conditions[i]);

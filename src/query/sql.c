@@ -155,18 +155,6 @@ static enum rp_code sql_failed(struct connection *c, int status, struct rp_err *
     return code;
 }
 
-/* SQLite's limit is that of the process, so queries with one take turns: each has its own, and the
-   last one restores the old limit. Other users of SQLite in the process keep their memory. */
-static void limit_memory(struct connection *c, int64_t bytes)
-{
-    if (!bytes || sqlite3_initialize() != SQLITE_OK)
-        return;
-    c->turn = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_APP1);
-    sqlite3_mutex_enter(c->turn);
-    c->old_limit = sqlite3_hard_heap_limit64(sqlite3_memory_used() + bytes);
-    c->limited = true;
-}
-
 static enum rp_code connect_tables(struct connection *c, struct rp_tables *tables,
                                    const struct rp_sql_limits *limits, struct rp_err *err)
 {
@@ -174,7 +162,16 @@ static enum rp_code connect_tables(struct connection *c, struct rp_tables *table
 
     c->tables = tables;
     c->limit_ns = limits->ns;
-    limit_memory(c, limits->bytes);
+
+    /* SQLite's limit is that of the process, so queries with one take turns: each has its own, and
+       the last one restores the old limit. Other users of SQLite in the process keep their memory.
+     */
+    if (limits->bytes && sqlite3_initialize() == SQLITE_OK) {
+        c->turn = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_APP1);
+        sqlite3_mutex_enter(c->turn);
+        c->old_limit = sqlite3_hard_heap_limit64(sqlite3_memory_used() + limits->bytes);
+        c->limited = true;
+    }
     c->deadline_ns = limits->ns ? rp_clock_ns() + limits->ns : INT64_MAX;
     status =
         sqlite3_open_v2(":memory:", &c->sql,
@@ -185,20 +182,6 @@ static enum rp_code connect_tables(struct connection *c, struct rp_tables *table
         return rp_err_nomem(err, "opening SQLite");
     restrict_connection(c);
     return RP_OK;
-}
-
-static void disconnect(struct connection *c)
-{
-    sqlite3_close_v2(c->sql);
-    for (size_t i = 0; i < RP_TABLE_COUNT; i++)
-        rp_vtab_release(&c->vtabs[i]);
-    for (size_t i = 0; i < c->aggregates.n; i++)
-        rp_vtab_release(&c->aggregates.tables[i].t);
-    sqlite3_free(c->aggregates.sql);
-    if (!c->limited)
-        return;
-    sqlite3_hard_heap_limit64(c->old_limit);
-    sqlite3_mutex_leave(c->turn);
 }
 
 /* ------------------------------------------------------------------ the answer */
@@ -345,7 +328,18 @@ enum rp_code rp_sql_run(struct rp_tables *tables, const char *sql,
     if (code == RP_OK)
         code = read_rows(&c, out, stmt, limits, arena, err);
     sqlite3_finalize(stmt);
-    disconnect(&c);
+
+    /* The database is closed before what its tables use. */
+    sqlite3_close_v2(c.sql);
+    for (size_t i = 0; i < RP_TABLE_COUNT; i++)
+        rp_vtab_release(&c.vtabs[i]);
+    for (size_t i = 0; i < c.aggregates.n; i++)
+        rp_vtab_release(&c.aggregates.tables[i].t);
+    sqlite3_free(c.aggregates.sql);
+    if (c.limited) {
+        sqlite3_hard_heap_limit64(c.old_limit);
+        sqlite3_mutex_leave(c.turn);
+    }
     return code;
 }
 

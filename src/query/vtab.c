@@ -257,17 +257,6 @@ static int vtab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 
 /* ------------------------------------------------------------------ arg(rank, event, key) */
 
-static void put_arg(const struct rp_trace *t, const struct rp_arg *arg, sqlite3_context *out)
-{
-    if (arg->type == RP_ARG_I64)
-        sqlite3_result_int64(out, arg->v.i);
-    else if (arg->type == RP_ARG_F64)
-        sqlite3_result_double(out, arg->v.f);
-    else
-        sqlite3_result_text64(out, rp_trace_str(t, arg->v.s), rp_trace_str_len(t, arg->v.s),
-                              SQLITE_STATIC, SQLITE_UTF8);
-}
-
 static void sql_arg(sqlite3_context *out, int argc, sqlite3_value **argv)
 {
     const struct rp_table_set *set = &((struct rp_tables *)sqlite3_user_data(out))->set;
@@ -290,7 +279,13 @@ static void sql_arg(sqlite3_context *out, int argc, sqlite3_value **argv)
             struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[event], t->ev.arg_row[event], k);
 
             if (!strcmp(rp_trace_str(t, arg.key), key)) {
-                put_arg(t, &arg, out);
+                if (arg.type == RP_ARG_I64)
+                    sqlite3_result_int64(out, arg.v.i);
+                else if (arg.type == RP_ARG_F64)
+                    sqlite3_result_double(out, arg.v.f);
+                else
+                    sqlite3_result_text64(out, rp_trace_str(t, arg.v.s),
+                                          rp_trace_str_len(t, arg.v.s), SQLITE_STATIC, SQLITE_UTF8);
                 return;
             }
         }

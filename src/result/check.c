@@ -192,16 +192,6 @@ static bool in_chain(const struct frame *frame, const struct rp_type *type)
     return false;
 }
 
-/* A table ends with RP_FIELD_END, whose key is NULL; a field without doc would end it too early. */
-static bool check_end(const struct report *r, const struct frame *frame)
-{
-    const struct rp_field *end = &frame->type->fields[rp_type_nfields(frame->type)];
-
-    if (end->key)
-        return rule_broken(r, frame, end, "the field has no doc");
-    return true;
-}
-
 static bool check_frame(const struct report *r, const struct frame *frame)
 {
     if (!rp_field_here(frame->type->fields))
@@ -222,7 +212,13 @@ static bool check_frame(const struct report *r, const struct frame *frame)
         if (!in_chain(frame, f->item) && !check_frame(r, &inner))
             return false;
     }
-    return check_end(r, frame);
+
+    /* A table ends with RP_FIELD_END, whose key is NULL; a field without doc would end it too
+     * early. */
+    const struct rp_field *end = &frame->type->fields[rp_type_nfields(frame->type)];
+    if (end->key)
+        return rule_broken(r, frame, end, "the field has no doc");
+    return true;
 }
 
 static bool check_rows(const struct report *r, const struct frame *frame)

@@ -74,32 +74,26 @@ static uint64_t fingerprint(const struct rp_type *type, int depth)
 static enum rp_code adopt_record(const struct rp_type *type, char *record, struct rp_arena *arena,
                                  struct rp_err *err);
 
-static enum rp_code adopt_items(const struct rp_field *f, char *record, struct rp_arena *arena,
-                                struct rp_err *err)
-{
-    size_t i, n = rp_field_count(f, record), cap;
-    char *items;
-
-    memcpy(&items, record + f->offset, sizeof items);
-    for (i = 0; i < n && !is_plain(f->item); i++)
-        RP_TRY(adopt_record(f->item, items + i * f->item->size, arena, err));
-    if (f->type != RP_T_VEC)
-        return RP_OK;
-    memcpy(&cap, record + f->count_offset + sizeof cap, sizeof cap);
-    RP_TRY(rp_arena_adopt_column(arena, items, cap, f->item->size, err));
-    cap = 0;
-    memcpy(record + f->count_offset + sizeof cap, &cap, sizeof cap);
-    return RP_OK;
-}
-
 static enum rp_code adopt_record(const struct rp_type *type, char *record, struct rp_arena *arena,
                                  struct rp_err *err)
 {
     for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
         for (size_t i = 0; i < records_of(f); i++)
             RP_TRY(adopt_record(f->item, record + f->offset + i * f->item->size, arena, err));
-        if (is_list(f))
-            RP_TRY(adopt_items(f, record, arena, err));
+        if (is_list(f)) {
+            /* The items of a list move into this arena. */
+            size_t i, n = rp_field_count(f, record), cap;
+            char *items;
+            memcpy(&items, record + f->offset, sizeof items);
+            for (i = 0; i < n && !is_plain(f->item); i++)
+                RP_TRY(adopt_record(f->item, items + i * f->item->size, arena, err));
+            if (f->type == RP_T_VEC) {
+                memcpy(&cap, record + f->count_offset + sizeof cap, sizeof cap);
+                RP_TRY(rp_arena_adopt_column(arena, items, cap, f->item->size, err));
+                cap = 0;
+                memcpy(record + f->count_offset + sizeof cap, &cap, sizeof cap);
+            }
+        }
     }
     return RP_OK;
 }
@@ -212,18 +206,6 @@ static void write_plain_items(struct part_writer *w, const char *items, size_t n
         put_bytes(w, items + i * size + size / WORD * WORD, size % WORD);
 }
 
-static void write_items(struct part_writer *w, const struct rp_field *f, const char *record)
-{
-    size_t i, n = rp_field_count(f, record);
-
-    put_number(w, n);
-    if (n && is_plain(f->item))
-        write_plain_items(w, rp_field_item(f, record, 0), n, f->item->size);
-    for (i = 0; i < n && !is_plain(f->item); i++)
-        write_record(w, f->item, rp_field_item(f, record, i),
-                     i ? rp_field_item(f, record, i - 1) : NULL);
-}
-
 static void write_text(struct part_writer *w, const char *text)
 {
     uint32_t number = rp_names_find(&w->texts, text);
@@ -261,9 +243,15 @@ static void write_record(struct part_writer *w, const struct rp_type *type, cons
                          before ? before + f->offset + i * f->item->size : NULL);
         if (f->type == RP_T_RECORD)
             continue;
-        if (is_list(f))
-            write_items(w, f, record);
-        else if (f->type == RP_T_STR)
+        if (is_list(f)) {
+            size_t i, n = rp_field_count(f, record);
+            put_number(w, n);
+            if (n && is_plain(f->item))
+                write_plain_items(w, rp_field_item(f, record, 0), n, f->item->size);
+            for (i = 0; i < n && !is_plain(f->item); i++)
+                write_record(w, f->item, rp_field_item(f, record, i),
+                             i ? rp_field_item(f, record, i - 1) : NULL);
+        } else if (f->type == RP_T_STR)
             write_text(w, rp_field_str(f, record));
         else
             write_plain(w, record + f->offset, before ? before + f->offset : NULL, plain_bytes(f));

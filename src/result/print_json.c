@@ -129,19 +129,6 @@ static void compact_entry(struct json *j, const struct rp_type *type, const void
         compact_record(j, &type->fields[1], item);
 }
 
-static void compact_items(struct json *j, const struct rp_field *field, const void *record)
-{
-    bool map = field->type == RP_T_MAP;
-
-    json_put(j, map ? "{" : "[", 1);
-    for (size_t i = 0; i < rp_field_count(field, record) && !json_too_long(j); i++) {
-        if (i)
-            json_put(j, ", ", 2);
-        (map ? compact_entry : compact_item)(j, field->item, rp_field_item(field, record, i));
-    }
-    json_put(j, map ? "}" : "]", 1);
-}
-
 static void compact_field(struct json *j, const struct rp_field *field, const void *record)
 {
     if (rp_field_scalar(field))
@@ -152,8 +139,17 @@ static void compact_field(struct json *j, const struct rp_field *field, const vo
         json_text(j, "null");
     else if (field->type == RP_T_RECORD)
         compact_record(j, field->item->fields, rp_field_at(field, record));
-    else
-        compact_items(j, field, record);
+    else {
+        /* The items, without spaces between them. */
+        bool map = field->type == RP_T_MAP;
+        json_put(j, map ? "{" : "[", 1);
+        for (size_t i = 0; i < rp_field_count(field, record) && !json_too_long(j); i++) {
+            if (i)
+                json_put(j, ", ", 2);
+            (map ? compact_entry : compact_item)(j, field->item, rp_field_item(field, record, i));
+        }
+        json_put(j, map ? "}" : "]", 1);
+    }
 }
 
 /* Whether a record is always one line: scalars, lists of numbers, and records of these. */
@@ -223,27 +219,6 @@ static void pretty_entry(struct json *j, const struct rp_type *type, const void 
         pretty_record(j, type, &type->fields[1], item, indent, indent + (j->n - start));
 }
 
-static void pretty_items(struct json *j, const struct rp_field *field, const void *record,
-                         size_t indent)
-{
-    bool map = field->type == RP_T_MAP;
-    size_t n = rp_field_count(field, record);
-
-    json_put(j, map ? "{" : "[", 1);
-    for (size_t i = 0; i < n; i++) {
-        const void *item = rp_field_item(field, record, i);
-
-        json_begin_line(j, indent + 2, i == 0);
-        if (map)
-            pretty_entry(j, field->item, item, indent + 2);
-        else if (rp_type_plain(field->item))
-            json_scalar(j, field->item->fields, item);
-        else
-            pretty_record(j, field->item, field->item->fields, item, indent + 2, indent + 2);
-    }
-    json_end_line(j, indent, map ? "}" : "]");
-}
-
 static void pretty_field(struct json *j, const struct rp_field *field, const void *record,
                          size_t indent, size_t column)
 {
@@ -259,7 +234,21 @@ static void pretty_field(struct json *j, const struct rp_field *field, const voi
         pretty_fields(j, field->item->fields, rp_field_at(field, record), indent + 2, true);
         json_end_line(j, indent, "}");
     } else {
-        pretty_items(j, field, record, indent);
+        /* The items, each in a line of its own if they are records. */
+        bool map = field->type == RP_T_MAP;
+        size_t n = rp_field_count(field, record);
+        json_put(j, map ? "{" : "[", 1);
+        for (size_t i = 0; i < n; i++) {
+            const void *item = rp_field_item(field, record, i);
+            json_begin_line(j, indent + 2, i == 0);
+            if (map)
+                pretty_entry(j, field->item, item, indent + 2);
+            else if (rp_type_plain(field->item))
+                json_scalar(j, field->item->fields, item);
+            else
+                pretty_record(j, field->item, field->item->fields, item, indent + 2, indent + 2);
+        }
+        json_end_line(j, indent, map ? "}" : "]");
     }
 }
 

@@ -298,23 +298,6 @@ static size_t grid_good_width(const struct grid *grid)
     return total ? total - GAP : 0;
 }
 
-/* Finds by trying the largest limit for texts that makes a line fit, because screens are narrow. */
-static void grid_fit(struct grid *grid, size_t width)
-{
-    size_t most = width;
-
-    for (size_t i = grid->n; i-- > 0 && grid_good_width(grid) > width;)
-        if (grid->column[i].field->flags & RP_WIDE)
-            grid->column[i].shown = false;
-    while (most > MIN_TEXT && grid_line_width(grid, most) > width)
-        most--;
-    for (size_t i = 0; i < grid->n; i++) {
-        struct column *c = &grid->column[i];
-
-        c->now = column_cut_width(grid, c, most);
-    }
-}
-
 static bool is_sentence(const char *text)
 {
     size_t spaces = 0;
@@ -360,14 +343,6 @@ static void grid_fold(struct grid *grid, size_t width)
         c->continues = at > 0 && c->now > room;
         at = (c->continues ? CONTINUED : at) + c->now + GAP;
     }
-}
-
-/* The columns that are shown must be known. */
-static void grid_find_prose(struct grid *grid)
-{
-    for (size_t i = 0; i < grid->n; i++)
-        grid->column[i].prose = grid->column[i].shown && !may_shorten(&grid->column[i]) &&
-                                !(grid->column[i].field->flags & RP_WIDE) && is_prose(grid, i);
 }
 
 static size_t grid_now_width(const struct grid *grid)
@@ -506,21 +481,6 @@ static void grid_put_cell(struct screen *screen, const struct grid *grid, const 
         put_bar(screen, c, grid_item(grid, row), last);
 }
 
-static void grid_put_heading(struct screen *screen, const struct column *c, bool last)
-{
-    size_t width = column_heading_width(c);
-
-    if (is_right_aligned(c))
-        rp_screen_pad(screen->to, c->now - width);
-    if (*c->prefix)
-        rp_out_printf(screen->to, "%s ", c->prefix);
-    rp_out_text(screen->to, c->field->title);
-    if (!is_right_aligned(c) && !last && c->now > width)
-        rp_screen_pad(screen->to, c->now - width);
-    if (c->most > 0 && !last)
-        rp_screen_pad(screen->to, 1 + BAR);
-}
-
 #define HEADINGS SIZE_MAX
 
 /* Whether the column after this one begins a line. */
@@ -551,9 +511,19 @@ static void grid_put_line(struct screen *screen, const struct grid *grid, size_t
             rp_screen_pad(screen->to, at);
         }
         bool ends = !left || next_continues(grid, i);
-        if (row == HEADINGS)
-            grid_put_heading(screen, c, ends);
-        else
+        if (row == HEADINGS) {
+            /* The heading, padded to the width of its column. */
+            size_t width = column_heading_width(c);
+            if (is_right_aligned(c))
+                rp_screen_pad(screen->to, c->now - width);
+            if (*c->prefix)
+                rp_out_printf(screen->to, "%s ", c->prefix);
+            rp_out_text(screen->to, c->field->title);
+            if (!is_right_aligned(c) && !ends && c->now > width)
+                rp_screen_pad(screen->to, c->now - width);
+            if (c->most > 0 && !ends)
+                rp_screen_pad(screen->to, 1 + BAR);
+        } else
             grid_put_cell(screen, grid, c, row, at, ends);
         rp_screen_pad(screen->to, ends ? 0 : GAP);
         at += c->now + GAP + (c->most > 0 ? 1 + BAR : 0);
@@ -638,11 +608,28 @@ static void grid_print(struct screen *screen, const struct rp_type *type, const 
     grid_measure(&grid);
     if (screen->wide && headings)
         grid_move_long(&grid);
-    else if (!screen->wide)
-        grid_find_prose(&grid);
-    grid_fit(&grid, screen->wide             ? SIZE_MAX / 2
-                    : screen->width > indent ? screen->width - indent
-                                             : 0);
+    else if (!screen->wide) {
+        /* The columns that are shown must be known. */
+        for (size_t i = 0; i < grid.n; i++)
+            grid.column[i].prose = grid.column[i].shown && !may_shorten(&grid.column[i]) &&
+                                   !(grid.column[i].field->flags & RP_WIDE) && is_prose(&grid, i);
+    }
+
+    /* Finds by trying the largest limit for texts that makes a line fit, because screens are
+     * narrow. */
+    size_t width = screen->wide             ? SIZE_MAX / 2
+                   : screen->width > indent ? screen->width - indent
+                                            : 0;
+    size_t most = width;
+    for (size_t i = grid.n; i-- > 0 && grid_good_width(&grid) > width;)
+        if (grid.column[i].field->flags & RP_WIDE)
+            grid.column[i].shown = false;
+    while (most > MIN_TEXT && grid_line_width(&grid, most) > width)
+        most--;
+    for (size_t i = 0; i < grid.n; i++) {
+        struct column *c = &grid.column[i];
+        c->now = column_cut_width(&grid, c, most);
+    }
     if (!screen->wide && screen->width > indent && screen->width < USUAL)
         grid_fold(&grid, screen->width - indent);
     if (screen->bars && !grid.folded && screen->width > indent)
@@ -727,27 +714,6 @@ static bool is_alarming(const struct rp_field *f, const void *record)
     return f->type == RP_T_I64 || f->type == RP_T_U64 ? rp_field_i64(f, record) != 0 : true;
 }
 
-static void put_pair(struct screen *s, const struct rp_field *f, const void *record, size_t indent,
-                     size_t title_width)
-{
-    size_t column = indent + title_width + 2;
-    char buf[RP_CELL_BYTES];
-    const char *text = rp_units_cell(f, record, buf);
-
-    rp_screen_pad(s->to, indent);
-    rp_out_text(s->to, f->title);
-    rp_screen_pad(s->to, title_width - rp_screen_width(f->title) + 2);
-    if (is_alarming(f, record))
-        screen_style(s, STYLE_WARN);
-    if (f->flags & RP_SHORTEN)
-        rp_screen_put(s->to, text, s->width > column + 16 ? s->width - column : 16);
-    else
-        rp_screen_wrap(s->to, text, column, column, s->width);
-    if (is_alarming(f, record))
-        screen_style(s, NULL);
-    rp_out_char(s->to, '\n');
-}
-
 static bool shows_pair(const struct rp_field *f, const void *record, const struct rp_field *skip)
 {
     char buf[RP_CELL_BYTES];
@@ -769,8 +735,24 @@ static void show_pairs(struct screen *s, const struct rp_type *type, const void 
     if (n)
         begin_block(s);
     for (const struct rp_field *f = type->fields; n && rp_field_here(f); f++)
-        if (shows_pair(f, record, skip))
-            put_pair(s, f, record, indent, widest);
+        if (shows_pair(f, record, skip)) {
+            /* A name and its value. */
+            size_t column = indent + widest + 2;
+            char buf[RP_CELL_BYTES];
+            const char *text = rp_units_cell(f, record, buf);
+            rp_screen_pad(s->to, indent);
+            rp_out_text(s->to, f->title);
+            rp_screen_pad(s->to, widest - rp_screen_width(f->title) + 2);
+            if (is_alarming(f, record))
+                screen_style(s, STYLE_WARN);
+            if (f->flags & RP_SHORTEN)
+                rp_screen_put(s->to, text, s->width > column + 16 ? s->width - column : 16);
+            else
+                rp_screen_wrap(s->to, text, column, column, s->width);
+            if (is_alarming(f, record))
+                screen_style(s, NULL);
+            rp_out_char(s->to, '\n');
+        }
 }
 
 /* The heading of a block is the first text of the item, or otherwise its first value, as in "rank
@@ -888,23 +870,6 @@ static void show_row_warnings(struct screen *s, const struct rp_type *type, cons
             put_warning(s, where, string_item(f, item, i), indent);
 }
 
-static void show_blocks(struct screen *s, const struct rp_field *field, const struct rp_type *type,
-                        const void *record, size_t indent)
-{
-    char buf[RP_CELL_BYTES];
-
-    for (size_t i = 0; i < rp_field_count(field, record); i++) {
-        const void *item = rp_field_item(field, record, i);
-        const struct rp_field *name = naming_field(type, item);
-
-        if (name)
-            put_heading(s, name->type == RP_T_STR ? "" : name->title,
-                        rp_units_cell(name, item, buf), indent);
-        show_record(s, type, item, name, indent + (name ? INDENT : 0));
-        s->open = true;
-    }
-}
-
 static void show_items(struct screen *s, const struct rp_field *field, const void *record,
                        size_t indent)
 {
@@ -920,7 +885,17 @@ static void show_items(struct screen *s, const struct rp_field *field, const voi
     if (field->type == RP_T_LIST && rp_type_plain(field->item)) {
         show_lines(s, field, record, indent);
     } else if (field->flags & RP_BLOCKS) {
-        show_blocks(s, field, type, record, indent);
+        /* Each item is a block of its own. */
+        char buf[RP_CELL_BYTES];
+        for (size_t i = 0; i < rp_field_count(field, record); i++) {
+            const void *item = rp_field_item(field, record, i);
+            const struct rp_field *name = naming_field(type, item);
+            if (name)
+                put_heading(s, name->type == RP_T_STR ? "" : name->title,
+                            rp_units_cell(name, item, buf), indent);
+            show_record(s, type, item, name, indent + (name ? INDENT : 0));
+            s->open = true;
+        }
     } else {
         put_heading(s, "", field->title, indent);
         grid_print(s, type, rp_field_item(field, record, 0), n, indent + INDENT, !pairs);

@@ -324,18 +324,6 @@ static size_t pieces_put(struct rp_out *to, const struct pieces *p)
     return pieces_width(p);
 }
 
-/* The word that distinguishes the text from most others comes first. */
-static void order_kept(struct rp_kept_words *kept)
-{
-    for (size_t i = 1; i < kept->n; i++)
-        for (size_t j = i; j > 0 && kept->at[j].count > kept->at[j - 1].count; j--) {
-            struct rp_kept_word swap = kept->at[j];
-
-            kept->at[j] = kept->at[j - 1];
-            kept->at[j - 1] = swap;
-        }
-}
-
 /* Returns the end of a text that is shown if possible: its last word, or a short "<…>" of its
    own. */
 static struct piece text_tail(const char *text, size_t len, size_t width)
@@ -355,7 +343,14 @@ static bool choose_pieces(struct pieces *p, const char *text, size_t width,
 
     *p = (struct pieces){.text = text, .len = strlen(text), .n = 1};
     p->at[0] = text_head(text, width);
-    order_kept(&order);
+
+    /* The word that distinguishes the text from most others comes first. */
+    for (size_t i = 1; i < order.n; i++)
+        for (size_t j = i; j > 0 && order.at[j].count > order.at[j - 1].count; j--) {
+            struct rp_kept_word swap = order.at[j];
+            order.at[j] = order.at[j - 1];
+            order.at[j - 1] = swap;
+        }
     for (size_t i = 0; i < order.n; i++)
         pieces_add_word(p, (struct piece){order.at[i].begin, order.at[i].end}, width);
     pieces_add(p, text_tail(text, p->len, width), width);

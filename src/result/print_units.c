@@ -86,14 +86,6 @@ void rp_units_thousands(int64_t value, char *out, size_t cap)
     group_thousands(digits, out, cap);
 }
 
-static void format_thousands_u64(uint64_t value, char *out, size_t cap)
-{
-    char digits[24];
-
-    snprintf(digits, sizeof digits, "%" PRIu64, value);
-    group_thousands(digits, out, cap);
-}
-
 static void format_decimals(double value, int n, char *out, size_t cap)
 {
     char digits[400]; /* a double has up to 309 digits */
@@ -101,24 +93,6 @@ static void format_decimals(double value, int n, char *out, size_t cap)
     snprintf(digits, sizeof digits, "%.*f", n, value + 0.0); /* never "-0" */
     plain_decimal(digits);
     group_thousands(digits, out, cap);
-}
-
-static void format_scaled(double value, const struct scale *scale, char *out, size_t cap)
-{
-    double size = fabs(value);
-    size_t i = 0;
-    char number[64];
-
-    while (i + 1 < scale->n && size >= (i == 0 && size == floor(size) ? 1000.0 : 999.95)) {
-        size /= 1000;
-        i++;
-    }
-    format_decimals(value < 0 ? -size : size,
-                    i == 0 && size == floor(size) ? 0
-                    : size < 9.995                ? 2
-                                                  : 1,
-                    number, sizeof number);
-    snprintf(out, cap, "%s %s", number, scale->names[i]);
 }
 
 static void format_ratio(double value, char *out, size_t cap)
@@ -145,7 +119,21 @@ void rp_units_format(double value, enum rp_unit unit, char *out, size_t cap)
         snprintf(out, cap, "%.6g", value);
         plain_decimal(out);
     } else {
-        format_scaled(value, &scales[unit], out, cap);
+        /* The smallest unit in which the value is below a thousand. */
+        double size = fabs(value);
+        size_t i = 0;
+        char number[64];
+        while (i + 1 < scales[unit].n &&
+               size >= (i == 0 && size == floor(size) ? 1000.0 : 999.95)) {
+            size /= 1000;
+            i++;
+        }
+        format_decimals(value < 0 ? -size : size,
+                        i == 0 && size == floor(size) ? 0
+                        : size < 9.995                ? 2
+                                                      : 1,
+                        number, sizeof number);
+        snprintf(out, cap, "%s %s", number, scales[unit].names[i]);
     }
 }
 
@@ -165,9 +153,11 @@ static const char *scalar_cell(const struct rp_field *field, const void *record,
         rp_units_format(rp_field_f64(field, record), field->unit, buf, RP_CELL_BYTES);
         return buf;
     case RP_T_U64:
-        if (grouped)
-            format_thousands_u64(rp_field_u64(field, record), buf, RP_CELL_BYTES);
-        else if (exact)
+        if (grouped) {
+            char digits[24];
+            snprintf(digits, sizeof digits, "%" PRIu64, rp_field_u64(field, record));
+            group_thousands(digits, buf, RP_CELL_BYTES);
+        } else if (exact)
             snprintf(buf, RP_CELL_BYTES, "%" PRIu64, rp_field_u64(field, record));
         else
             rp_units_format((double)rp_field_u64(field, record), field->unit, buf, RP_CELL_BYTES);

@@ -50,11 +50,16 @@ static bool time_of_key(const struct rp_type *type, const void *record, const ch
     return false;
 }
 
-static void check_times(struct sane_walk *w, const struct rp_type *type, const void *record,
-                        const char *path)
+static void check_record(struct sane_walk *w, const struct rp_type *type, const void *record,
+                         const char *path, unsigned depth)
 {
-    int64_t value, whole;
+    char inner[200];
 
+    if (depth == MOST_DEPTH || !type->fields)
+        return;
+
+    /* No length of time is negative, and no part longer than its whole. */
+    int64_t value, whole;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         if (time_of_key(type, record, lengths[i], &value) && value < 0)
             report_value(w, path, lengths[i], value, NULL);
@@ -64,16 +69,6 @@ static void check_times(struct sane_walk *w, const struct rp_type *type, const v
             time_of_key(type, record, parts[i].whole, &whole) && value > whole &&
             (whole || !parts[i].beside))
             report_value(w, path, parts[i].part, value, parts[i].whole);
-}
-
-static void check_record(struct sane_walk *w, const struct rp_type *type, const void *record,
-                         const char *path, unsigned depth)
-{
-    char inner[200];
-
-    if (depth == MOST_DEPTH || !type->fields)
-        return;
-    check_times(w, type, record, path);
     for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
         if (rp_field_scalar(f) || !f->item)
             continue;

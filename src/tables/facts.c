@@ -180,27 +180,6 @@ static enum rp_code fill_steps(struct rp_table_rank *r, struct rp_err *err)
 
 /* ------------------------------------------------------------------ device work */
 
-/* Finds how long the stream of each item was idle before it; items are in the order of their
-   starts. It is negative if they overlap. */
-static enum rp_code fill_gaps(struct rp_table_rank *r, struct rp_item_more *more,
-                              struct rp_err *err)
-{
-    int64_t *ends = RP_ARENA_NEW(&r->arena, int64_t, r->work.streams.n + 1);
-
-    RP_TRY(rp_err_need(ends, err, "making a table of kernels"));
-    for (size_t i = 0; i < r->work.streams.n; i++)
-        ends[i] = RP_ABSENT_I64;
-    for (size_t i = 0; i < r->work.items.n; i++) {
-        const struct rp_work_item *item = &r->work.items.at[i];
-        int64_t *end = &ends[item->stream];
-
-        if (*end == RP_ABSENT_I64 || __builtin_sub_overflow(item->begin_ns, *end, &more[i].gap_ns))
-            more[i].gap_ns = RP_ABSENT_I64;
-        *end = item->end_ns;
-    }
-    return RP_OK;
-}
-
 /* Fills the work with its owners and its steps. */
 static enum rp_code fill_device_work(struct rp_table_rank *r, struct rp_err *err)
 {
@@ -221,7 +200,20 @@ static enum rp_code fill_device_work(struct rp_table_rank *r, struct rp_err *err
             .module = owner->module != RP_NONE ? t->ev.name[owner->module] : owner->hlo_module,
             .in_graph = (item->flags & RP_WORK_IN_GRAPH) != 0};
     }
-    RP_TRY(fill_gaps(r, more, err));
+
+    /* Finds how long the stream of each item was idle before it; items are in the order of their
+       starts. It is negative if they overlap. */
+    int64_t *ends = RP_ARENA_NEW(&r->arena, int64_t, r->work.streams.n + 1);
+    RP_TRY(rp_err_need(ends, err, "making a table of kernels"));
+    for (size_t i = 0; i < r->work.streams.n; i++)
+        ends[i] = RP_ABSENT_I64;
+    for (size_t i = 0; i < r->work.items.n; i++) {
+        const struct rp_work_item *item = &r->work.items.at[i];
+        int64_t *end = &ends[item->stream];
+        if (*end == RP_ABSENT_I64 || __builtin_sub_overflow(item->begin_ns, *end, &more[i].gap_ns))
+            more[i].gap_ns = RP_ABSENT_I64;
+        *end = item->end_ns;
+    }
     set_array(r, RP_ARRAY_ITEM, r->work.items.at, sizeof *r->work.items.at);
     set_array(r, RP_ARRAY_OWNER, r->owners.owners.at, sizeof *r->owners.owners.at);
     set_array(r, RP_ARRAY_ITEM_MORE, more, sizeof *more);
@@ -294,27 +286,6 @@ struct operator_rows {
     struct rp_arg_key dims, types;
 };
 
-static void fill_operator(struct operator_rows *o, rp_event e)
-{
-    const struct rp_events *ev = &o->t->ev;
-    struct rp_operator_row *row = &o->rows[o->row_of[e]];
-    rp_event around =
-        ev->parent[e] == RP_NONE ? RP_NONE : rp_event_around(o->t, ev->parent[e], RP_KIND_CPU_OP);
-    const struct rp_step *s;
-    int64_t dur_ns = ev->dur_ns[e] > 0 ? ev->dur_ns[e] : 0;
-
-    row->event = e;
-    row->parent = around;
-    row->step = step_at(o->t, ev->ts_ns[e], &s);
-    row->self_ns += dur_ns;
-    if (around != RP_NONE)
-        o->rows[o->row_of[around]].self_ns -= dur_ns;
-    if (!rp_arg_key_text(&o->dims, e, &row->shapes))
-        row->shapes = 0;
-    if (!rp_arg_key_text(&o->types, e, &row->types))
-        row->types = 0;
-}
-
 static void operator_rows_release(struct operator_rows *o)
 {
     rp_arg_key_release(&o->dims);
@@ -336,8 +307,26 @@ static enum rp_code fill_operators(struct rp_table_rank *r, struct rp_err *err)
     RP_TRY(rp_arg_key_init_dims(&o.dims, t, err));
     RP_TRY(rp_arg_key_init(&o.types, t, "Input type", err));
     for (rp_event e = 0; e < t->ev.n; e++)
-        if (o.row_of[e] != RP_NONE)
-            fill_operator(&o, e);
+        if (o.row_of[e] != RP_NONE) {
+            /* The row of an operator: its time without that of those inside it. */
+            const struct rp_events *ev = &o.t->ev;
+            struct rp_operator_row *row = &o.rows[o.row_of[e]];
+            rp_event around = ev->parent[e] == RP_NONE
+                                  ? RP_NONE
+                                  : rp_event_around(o.t, ev->parent[e], RP_KIND_CPU_OP);
+            const struct rp_step *s;
+            int64_t dur_ns = ev->dur_ns[e] > 0 ? ev->dur_ns[e] : 0;
+            row->event = e;
+            row->parent = around;
+            row->step = step_at(o.t, ev->ts_ns[e], &s);
+            row->self_ns += dur_ns;
+            if (around != RP_NONE)
+                o.rows[o.row_of[around]].self_ns -= dur_ns;
+            if (!rp_arg_key_text(&o.dims, e, &row->shapes))
+                row->shapes = 0;
+            if (!rp_arg_key_text(&o.types, e, &row->types))
+                row->types = 0;
+        }
     for (size_t i = 0; i < r->work.items.n; i++) {
         const struct rp_work_item *item = &r->work.items.at[i];
         rp_event op = r->owners.owners.at[i].op;

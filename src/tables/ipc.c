@@ -409,25 +409,6 @@ static enum rp_code write_file(struct ipc *w, struct rp_err *err)
     return RP_OK;
 }
 
-static void release_all(struct ipc *w)
-{
-    for (size_t i = 0; i < w->batches.n; i++)
-        w->batches.at[i].release(&w->batches.at[i]);
-    for (size_t i = 0; w->texts && i < w->ncolumns; i++)
-        rp_strtab_release(&w->texts[i]);
-    if (w->schema.release)
-        w->schema.release(&w->schema);
-    free(w->texts);
-    rp_vec_release(&w->batches);
-    rp_vec_release(&w->dictionary_blocks);
-    rp_vec_release(&w->batch_blocks);
-    rp_vec_release(&w->nodes);
-    rp_vec_release(&w->places);
-    rp_vec_release(&w->buffers);
-    rp_flat_release(&w->flat);
-    rp_arena_release(&w->arena);
-}
-
 enum rp_code rp_ipc_save(struct ArrowArrayStream *stream, const char *path, int64_t *rows,
                          struct rp_err *err)
 {
@@ -439,6 +420,20 @@ enum rp_code rp_ipc_save(struct ArrowArrayStream *stream, const char *path, int6
     if (code == RP_OK)
         code = write_file(&w, err);
     code = rp_out_end(w.out, code, err);
-    release_all(&w);
+    for (size_t i = 0; i < w.batches.n; i++)
+        w.batches.at[i].release(&w.batches.at[i]);
+    for (size_t i = 0; w.texts && i < w.ncolumns; i++)
+        rp_strtab_release(&w.texts[i]);
+    if (w.schema.release)
+        w.schema.release(&w.schema);
+    free(w.texts);
+    rp_vec_release(&w.batches);
+    rp_vec_release(&w.dictionary_blocks);
+    rp_vec_release(&w.batch_blocks);
+    rp_vec_release(&w.nodes);
+    rp_vec_release(&w.places);
+    rp_vec_release(&w.buffers);
+    rp_flat_release(&w.flat);
+    rp_arena_release(&w.arena);
     return code;
 }

@@ -43,27 +43,6 @@ void rp_core_on_leave(void (*call)(void))
 
 /* -------------------------------------------------------------------------- beginning */
 
-/* What the last recording has left, but `closed` and `ended`, which keep events out. */
-static void forget_recording(struct rp_core_page *page)
-{
-    page->begun = page->opening = page->opened = page->process = 0;
-    page->helper = page->done = page->ticking = page->broken = 0;
-    if (rp_core.ledger) /* not before: a thread may have been about to use it */
-        munmap(rp_core.ledger, sizeof *rp_core.ledger);
-    rp_core.ledger = NULL;
-    rp_core.nsources = rp_core.warned = rp_core.closing = rp_core.end_noted = 0;
-    rp_core.bytes = rp_core.lost = 0;
-    rp_core.stopped = rp_core.pause_told = rp_core.step_tid = 0;
-    rp_core.steps_seen = rp_core.on_ns = rp_core.off_ns = rp_core.often_ns = 0;
-    rp_core.wants_launches = rp_core.counts_launches = 0;
-    rp_core.control_at = 0;
-    rp_core.step_due = rp_core.leave_asked = false;
-    rp_core_steps_forget();
-    rp_core_signals_forget();
-    rp_core_keep_forget();
-    nlisteners = 0;
-}
-
 static int64_t real_ns(void)
 {
     struct timespec t;
@@ -78,8 +57,25 @@ int rp_capture_attach(const char *root, const char *options, void (*call)(void))
 
     if (page && (atomic_load(&rp_core.session) != RP_CORE_LEFT || stuck))
         return EBUSY;
-    if (page)
-        forget_recording(page);
+    if (page) {
+        /* What the last recording has left, but `closed` and `ended`, which keep events out. */
+        page->begun = page->opening = page->opened = page->process = 0;
+        page->helper = page->done = page->ticking = page->broken = 0;
+        if (rp_core.ledger) /* not before: a thread may have been about to use it */
+            munmap(rp_core.ledger, sizeof *rp_core.ledger);
+        rp_core.ledger = NULL;
+        rp_core.nsources = rp_core.warned = rp_core.closing = rp_core.end_noted = 0;
+        rp_core.bytes = rp_core.lost = 0;
+        rp_core.stopped = rp_core.pause_told = rp_core.step_tid = 0;
+        rp_core.steps_seen = rp_core.on_ns = rp_core.off_ns = rp_core.often_ns = 0;
+        rp_core.wants_launches = rp_core.counts_launches = 0;
+        rp_core.control_at = 0;
+        rp_core.step_due = rp_core.leave_asked = false;
+        rp_core_steps_forget();
+        rp_core_signals_forget();
+        rp_core_keep_forget();
+        nlisteners = 0;
+    }
     if (!rp_core_process_init(root, options))
         return EINVAL;
     page = rp_core.page;
@@ -146,16 +142,6 @@ static bool close_streams(void)
     return ms < QUIET_WAITS_MS;
 }
 
-static void forget_streams(void)
-{
-    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
-        rp_core_stream_close(s); /* if its thread has ended */
-        rp_core_stream_forget(s);
-    }
-    atomic_store(&rp_core.wanting, NULL);
-    rp_core_slots_forget();
-}
-
 /* The last thing that the helper does. */
 void rp_core_leave(void)
 {
@@ -175,8 +161,14 @@ void rp_core_leave(void)
     rp_core_update();
     atomic_store(&rp_core.ended, 1);
     stuck = !close_streams();
-    if (!stuck)
-        forget_streams();
+    if (!stuck) {
+        for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
+            rp_core_stream_close(s); /* if its thread has ended */
+            rp_core_stream_forget(s);
+        }
+        atomic_store(&rp_core.wanting, NULL);
+        rp_core_slots_forget();
+    }
     rp_core_self = NULL;
     if (atomic_exchange(&page->joinable, 0))
         pthread_detach(pthread_self());

@@ -401,22 +401,6 @@ static void put_async_end(const char *name, const char *category, uint64_t id)
     put_async_event(RP_CTF_ASYNC_END, name, category, id);
 }
 
-static void put_arg(struct rp_core_stream *s, const struct rp_capture_arg *arg,
-                    struct rp_ctf_arg *out)
-{
-    struct text key = text_of(arg->key, RP_CORE_KEY_MAX);
-
-    out->key = text_pin(s, &key);
-    out->type = (uint8_t)arg->type;
-    out->value = arg->number;
-    if (arg->type == RP_CTF_ARG_REAL) {
-        memcpy(&out->value, &arg->real, 8);
-    } else if (arg->type == RP_CTF_ARG_TEXT) {
-        struct text value = text_of(arg->text, RP_CORE_VALUE_MAX);
-        out->value = text_pin(s, &value);
-    }
-}
-
 static void put_span(const struct rp_capture_span *p)
 {
     struct text name = text_of(p->name, RP_CTF_TEXT_MAX);
@@ -444,8 +428,19 @@ static void put_span(const struct rp_capture_span *p)
     s->pin++;
     out.name = text_pin(s, &name);
     out.category = text_pin(s, &category);
-    for (uint32_t i = 0; i < n; i++)
-        put_arg(s, &p->args[i], &args[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        /* An argument: its key and its value. */
+        struct text key = text_of(p->args[i].key, RP_CORE_KEY_MAX);
+        args[i].key = text_pin(s, &key);
+        args[i].type = (uint8_t)p->args[i].type;
+        args[i].value = p->args[i].number;
+        if (p->args[i].type == RP_CTF_ARG_REAL) {
+            memcpy(&args[i].value, &p->args[i].real, 8);
+        } else if (p->args[i].type == RP_CTF_ARG_TEXT) {
+            struct text value = text_of(p->args[i].text, RP_CORE_VALUE_MAX);
+            args[i].value = text_pin(s, &value);
+        }
+    }
     put_header(s, RP_CTF_SPAN);
     put_bytes(s, &out, sizeof out);
     put_bytes(s, args, n * sizeof *args);

@@ -83,29 +83,6 @@ static uint64_t usual(int part)
     return n ? sorted[n / 2] : 0;
 }
 
-/* Writes into the recording which part of the step was longer than usual. */
-static void tell_why(const uint64_t ns[PARTS], uint64_t usual_ns)
-{
-    static const char *const names[PARTS] = {NULL, "in collectives, where others were late",
-                                             "for input data", "on the host"};
-    int64_t most = INT64_MIN;
-    int part = HOST;
-    char text[200];
-
-    for (int p = COLLECTIVES; p < PARTS; p++) {
-        int64_t more = (int64_t)(ns[p] - usual(p));
-
-        if (more > most) {
-            most = more;
-            part = p;
-        }
-    }
-    snprintf(text, sizeof text, "kept: step %llu took %.1f ms, usually %.1f ms: %.1f ms more %s",
-             (unsigned long long)keep.step + 1, (double)ns[STEP] / 1e6, (double)usual_ns / 1e6,
-             (double)most / 1e6, names[part]);
-    rp_core_table.mark(text);
-}
-
 void rp_core_keep_step(uint64_t step_ns, uint64_t collectives_ns, uint64_t input_ns)
 {
     uint64_t waited = collectives_ns + input_ns;
@@ -117,7 +94,24 @@ void rp_core_keep_step(uint64_t step_ns, uint64_t collectives_ns, uint64_t input
     uint64_t usual_ns = usual(STEP);
     if (keep.step >= WARM && keep.step >= keep.quiet && keep.kept < MOST_KEPT &&
         (double)step_ns > keep.ratio * (double)usual_ns) {
-        tell_why(ns, usual_ns);
+        /* Writes into the recording which part of the step was longer than usual. */
+        static const char *const names[PARTS] = {NULL, "in collectives, where others were late",
+                                                 "for input data", "on the host"};
+        int64_t most = INT64_MIN;
+        int part = HOST;
+        char text[200];
+        for (int p = COLLECTIVES; p < PARTS; p++) {
+            int64_t more = (int64_t)(ns[p] - usual(p));
+            if (more > most) {
+                most = more;
+                part = p;
+            }
+        }
+        snprintf(text, sizeof text,
+                 "kept: step %llu took %.1f ms, usually %.1f ms: %.1f ms more %s",
+                 (unsigned long long)keep.step + 1, (double)ns[STEP] / 1e6, (double)usual_ns / 1e6,
+                 (double)most / 1e6, names[part]);
+        rp_core_table.mark(text);
         keep.quiet = keep.step + keep.last;
         atomic_store(&keep.wanted, keep.step + 1);
         rp_core_helper_wake();
@@ -182,30 +176,25 @@ void rp_core_keep_moment(uint64_t step)
     rp_core_keep_now(name);
 }
 
-/* Asks all processes of the recording, and this one, to keep the moment. */
-static void ask(uint64_t step)
-{
-    char path[sizeof rp_core.root + 16], line[40];
-    int n = snprintf(line, sizeof line, "keep %llu\n", (unsigned long long)step);
-
-    snprintf(path, sizeof path, "%s/" RP_CTF_CONTROL_NAME, rp_core.root);
-    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    bool asked = fd >= 0 && write(fd, line, (size_t)n) == n;
-    if (fd >= 0)
-        close(fd);
-    if (asked)
-        rp_core_control_read(false);
-    else
-        rp_core_keep_moment(step);
-}
-
 /* Called on the helper's thread ten times a second, and when a step is to be kept. */
 void rp_core_keep_tick(void)
 {
     uint64_t wanted = atomic_exchange(&keep.wanted, 0), step = keep.step;
 
-    if (wanted)
-        ask(wanted);
+    if (wanted) {
+        /* Asks all processes of the recording, and this one, to keep the moment. */
+        char path[sizeof rp_core.root + 16], line[40];
+        int n = snprintf(line, sizeof line, "keep %llu\n", (unsigned long long)wanted);
+        snprintf(path, sizeof path, "%s/" RP_CTF_CONTROL_NAME, rp_core.root);
+        int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        bool asked = fd >= 0 && write(fd, line, (size_t)n) == n;
+        if (fd >= 0)
+            close(fd);
+        if (asked)
+            rp_core_control_read(false);
+        else
+            rp_core_keep_moment(wanted);
+    }
     if (rp_core_keeps() && step > keep.last)
         rp_core_ring_drop_before(atomic_load(&keep.began[(step - keep.last) % MOST_LAST]));
 }

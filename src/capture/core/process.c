@@ -58,26 +58,6 @@ static int64_t option_number(const char *key)
     return text ? strtoll(text, NULL, 10) : 0;
 }
 
-static void read_options(const char *from)
-{
-    struct rp_core_options *o = &rp_core.options;
-    size_t n = from ? strnlen(from, sizeof rp_core.texts - 2) : 0;
-
-    memset(rp_core.texts, 0, sizeof rp_core.texts);
-    for (size_t i = 0; i < n; i++)
-        rp_core.texts[i] = from[i] == ';' ? '\0' : from[i];
-    o->subject = (uint32_t)option_number("pid");
-    o->t0_ns = option_number("t0");
-    o->start_ns = option_number("start");
-    o->duration_ns = option_number("duration");
-    o->first_step = option_number("first_step");
-    o->steps = option_number("steps");
-    o->limit_bytes = (uint64_t)option_number("limit");
-    const char *full = rp_core_option("full");
-    o->full = full && !strcmp(full, "ring") ? RP_CORE_RING : RP_CORE_STOP;
-    o->step_name = rp_core_option("step_name");
-}
-
 /* Uses the launcher's variables of another process, because this one only observes it. */
 static void take_launcher_of(uint32_t pid)
 {
@@ -143,12 +123,6 @@ size_t rp_core_read_text(const char *path, char *to, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-static void read_line(const char *path, char *to, size_t size)
-{
-    rp_core_read_text(path, to, size);
-    to[strcspn(to, "\n")] = '\0';
-}
-
 static void read_machine(void)
 {
     char text[256] = "";
@@ -157,7 +131,8 @@ static void read_machine(void)
     copy_host_name(rp_core.host, sizeof rp_core.host, text);
     if (!rp_core.host[0])
         memcpy(rp_core.host, "host", 5);
-    read_line("/proc/sys/kernel/random/boot_id", text, sizeof text);
+    rp_core_read_text("/proc/sys/kernel/random/boot_id", text, sizeof text);
+    text[strcspn(text, "\n")] = '\0';
     copy_host_name(rp_core.boot, sizeof rp_core.boot, text);
 }
 
@@ -350,40 +325,12 @@ static void read_command(char *to, size_t size)
     }
 }
 
-static void put_thread_name(void)
-{
-    char name[17] = "";
-
-    if (!syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) && name[0])
-        rp_core_table.thread_name(0, name);
-}
-
 static void put_life(const char *what, const char *how)
 {
     char key[40];
 
     snprintf(key, sizeof key, "process.%u.%s", rp_core_subject(), what);
     rp_core_table.fact(key, how);
-}
-
-static void put_process(void)
-{
-    char path[40], program[1024], command[2048];
-
-    snprintf(path, sizeof path, "/proc/%u/exe", rp_core_subject());
-    ssize_t n = readlink(path, program, sizeof program - 1);
-    program[n > 0 ? n : 0] = '\0';
-    n = n < (ssize_t)sizeof rp_core.program ? 0 : n - (ssize_t)sizeof rp_core.program + 1;
-    memcpy(rp_core.program, program + n, strlen(program + n) + 1);
-    read_command(command, sizeof command);
-    rp_core_put_process(program, command);
-    rp_core_put_clock();
-    put_life("began", "recorded");
-    if (rp_core.options.step_name)
-        rp_core_table.fact("step_name", rp_core.options.step_name);
-    if (rp_core.options.steps || rp_core.options.start_ns || rp_core.options.duration_ns)
-        rp_core_table.fact("record.window",
-                           "options"); /* written now, because its end may not be seen */
 }
 
 /* Whether the folder is open, or this thread has to open it. That takes two milliseconds if the
@@ -482,9 +429,27 @@ static void make_stream(void *to)
         rp_core_self = s;
         if (has_thread_key)
             pthread_setspecific(thread_key, s);
-        if (atomic_compare_exchange_strong(&rp_core.page->process, &none, 1))
-            put_process();
-        put_thread_name();
+        if (atomic_compare_exchange_strong(&rp_core.page->process, &none, 1)) {
+            /* Describes the process at the begin of its first stream. */
+            char path[40], program[1024], command[2048];
+            snprintf(path, sizeof path, "/proc/%u/exe", rp_core_subject());
+            ssize_t n = readlink(path, program, sizeof program - 1);
+            program[n > 0 ? n : 0] = '\0';
+            n = n < (ssize_t)sizeof rp_core.program ? 0 : n - (ssize_t)sizeof rp_core.program + 1;
+            memcpy(rp_core.program, program + n, strlen(program + n) + 1);
+            read_command(command, sizeof command);
+            rp_core_put_process(program, command);
+            rp_core_put_clock();
+            put_life("began", "recorded");
+            if (rp_core.options.step_name)
+                rp_core_table.fact("step_name", rp_core.options.step_name);
+            if (rp_core.options.steps || rp_core.options.start_ns || rp_core.options.duration_ns)
+                rp_core_table.fact("record.window",
+                                   "options"); /* written now, because its end may not be seen */
+        }
+        char name[17] = "";
+        if (!syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) && name[0])
+            rp_core_table.thread_name(0, name);
     }
     *(struct rp_core_stream **)to = s;
 }
@@ -544,22 +509,6 @@ static uint64_t pause_begin(uint32_t n)
                : 0;
 }
 
-/* Writes when the pause began, and a resume event, before a thread's first event after a pause,
-   because ends of ranges may be missing. A handler that interrupted an event leaves this to the
-   next event. */
-static void stream_resume(struct rp_core_stream *s)
-{
-    uint32_t time = atomic_load(&rp_core.page->on), before = s->time;
-
-    if (before == time || !time || atomic_load(&s->busy))
-        return;
-    s->time = time;
-    s->input.depth = s->collective.depth = 0; /* their ends may be missing */
-    if (before != RP_CORE_NEVER && pause_begin(before))
-        rp_core_put_pause(s, pause_begin(before));
-    rp_core_put_resume();
-}
-
 void rp_core_tell_pause(void)
 {
     uint32_t times = atomic_load(&rp_core.times);
@@ -609,8 +558,19 @@ static struct rp_core_stream *open_entered(const char *name)
     }
     if (!s || (uint32_t)(s->instance >> 32) != atomic_load(&page->image) || s->left)
         s = open_stream();
-    else
-        stream_resume(s);
+    else {
+        /* Writes when the pause began, and a resume event, before a thread's first event after a
+           pause, because ends of ranges may be missing. A handler that interrupted an event leaves
+           this to the next event. */
+        uint32_t time = atomic_load(&rp_core.page->on), before = s->time;
+        if (before != time && time && !atomic_load(&s->busy)) {
+            s->time = time;
+            s->input.depth = s->collective.depth = 0; /* their ends may be missing */
+            if (before != RP_CORE_NEVER && pause_begin(before))
+                rp_core_put_pause(s, pause_begin(before));
+            rp_core_put_resume();
+        }
+    }
     if (s)
         s->step_counted = step;
     return s;
@@ -677,18 +637,6 @@ bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(voi
     return true;
 }
 
-static void end_streams(void)
-{
-    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
-        /* a running thread may be storing an event, so its chunk is not touched */
-        if (rp_core_self && s->tid == rp_core_self->tid &&
-            atomic_load(&s->state) == RP_CORE_STREAM_USED)
-            rp_core_stream_end(s);
-        else if (!rp_core_stream_close(s))
-            rp_core_stream_drop_spare(s);
-    }
-}
-
 void rp_capture_seal(bool strict)
 {
     atomic_store(&rp_core.sealed, 1);
@@ -741,7 +689,14 @@ void rp_capture_close(void)
     rp_core_update();
     rp_core_helper_stop();
     rp_core_slots_drop();
-    end_streams();
+    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
+        /* a running thread may be storing an event, so its chunk is not touched */
+        if (rp_core_self && s->tid == rp_core_self->tid &&
+            atomic_load(&s->state) == RP_CORE_STREAM_USED)
+            rp_core_stream_end(s);
+        else if (!rp_core_stream_close(s))
+            rp_core_stream_drop_spare(s);
+    }
     uint64_t lost = atomic_load(&rp_core.lost);
     if (lost)
         rp_core_warn(0, "%llu events could not be recorded", (unsigned long long)lost);
@@ -790,7 +745,23 @@ bool rp_core_process_init(const char *root, const char *options)
         return false;
     if (!before)
         madvise(page, size, MADV_WIPEONFORK);
-    read_options(options);
+
+    /* Options come from the environment; each has a default. */
+    struct rp_core_options *o = &rp_core.options;
+    size_t n = options ? strnlen(options, sizeof rp_core.texts - 2) : 0;
+    memset(rp_core.texts, 0, sizeof rp_core.texts);
+    for (size_t i = 0; i < n; i++)
+        rp_core.texts[i] = options[i] == ';' ? '\0' : options[i];
+    o->subject = (uint32_t)option_number("pid");
+    o->t0_ns = option_number("t0");
+    o->start_ns = option_number("start");
+    o->duration_ns = option_number("duration");
+    o->first_step = option_number("first_step");
+    o->steps = option_number("steps");
+    o->limit_bytes = (uint64_t)option_number("limit");
+    const char *full = rp_core_option("full");
+    o->full = full && !strcmp(full, "ring") ? RP_CORE_RING : RP_CORE_STOP;
+    o->step_name = rp_core_option("step_name");
     if (rp_core.options.subject)
         take_launcher_of(rp_core.options.subject);
     read_rank();

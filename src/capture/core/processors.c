@@ -129,29 +129,6 @@ static void find_limit(const char *mount, char *path, bool is_old)
     }
 }
 
-/* "4:cpu,cpuacct:/docker/1234" is of the first version, "0::/user.slice" of the second; both may be
-   there. In a namespace of its own a container is the root. */
-static void find_cgroup(void)
-{
-    char text[2048], *rest = text, *line;
-
-    look.limit = 0;
-    rp_core_read_text("/proc/self/cgroup", text, sizeof text);
-    while (look.limit <= 0 && (line = strsep(&rest, "\n"))) {
-        char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
-
-        if (!path)
-            continue;
-        *path++ = '\0';
-        if (!strcmp(path, "/"))
-            *path = '\0';
-        if (!strcmp(names, ":"))
-            find_limit("/sys/fs/cgroup", path, false);
-        else if (!strncmp(names, ":cpu", 4) && (!names[4] || names[4] == ','))
-            find_limit("/sys/fs/cgroup/cpu", path, true);
-    }
-}
-
 static void look_at_machine(int64_t now_ns)
 {
     struct rp_capture_args args = {0};
@@ -202,7 +179,24 @@ void rp_core_processors_tick(bool last)
     if (!look.looked) {
         look.on = !access("/proc/self/schedstat", R_OK);
         look.machine_ns = 0;
-        find_cgroup();
+
+        /* "4:cpu,cpuacct:/docker/1234" is of the first version, "0::/user.slice" of the second;
+           both may be there. In a namespace of its own a container is the root. */
+        char text[2048], *rest = text, *line;
+        look.limit = 0;
+        rp_core_read_text("/proc/self/cgroup", text, sizeof text);
+        while (look.limit <= 0 && (line = strsep(&rest, "\n"))) {
+            char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
+            if (!path)
+                continue;
+            *path++ = '\0';
+            if (!strcmp(path, "/"))
+                *path = '\0';
+            if (!strcmp(names, ":"))
+                find_limit("/sys/fs/cgroup", path, false);
+            else if (!strncmp(names, ":cpu", 4) && (!names[4] || names[4] == ','))
+                find_limit("/sys/fs/cgroup/cpu", path, true);
+        }
         look.looked = true;
     }
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -162,29 +162,6 @@ void rp_core_signal_step(uint64_t ticks)
         atomic_store(&signals.tid, (uint32_t)syscall(SYS_gettid));
 }
 
-/* Reports how long the thread of the steps was ready but had no processor. */
-static void tell_delay(uint32_t tid)
-{
-    unsigned long long ran, delay;
-
-    if (!rp_core_read_schedstat(tid, &ran, &delay))
-        return;
-    if (signals.read_tid == tid && delay > signals.delay_ns)
-        RP_TIMED_SAMPLE("without a processor", delay - signals.delay_ns);
-    signals.read_tid = tid;
-    signals.delay_ns = delay;
-}
-
-static void tell_memory(void)
-{
-    unsigned long long pages, resident;
-    char text[96];
-
-    rp_core_read_text("/proc/self/statm", text, sizeof text);
-    if (sscanf(text, "%llu %llu", &pages, &resident) == 2)
-        RP_BYTES("memory", resident * (unsigned long long)sysconf(_SC_PAGESIZE));
-}
-
 /* Called ten times a second on the core's thread. A process without steps has no file. */
 void rp_core_signals_tick(void)
 {
@@ -193,9 +170,22 @@ void rp_core_signals_tick(void)
     if (!tid)
         return;
     tell_device();
-    tell_delay(tid);
-    if (signals.ticks++ % TICKS_SLOW == 0)
-        tell_memory();
+
+    /* Reports how long the thread of the steps was ready but had no processor. */
+    unsigned long long ran, delay;
+    if (rp_core_read_schedstat(tid, &ran, &delay)) {
+        if (signals.read_tid == tid && delay > signals.delay_ns)
+            RP_TIMED_SAMPLE("without a processor", delay - signals.delay_ns);
+        signals.read_tid = tid;
+        signals.delay_ns = delay;
+    }
+    if (signals.ticks++ % TICKS_SLOW == 0) {
+        unsigned long long pages, resident;
+        char text[96];
+        rp_core_read_text("/proc/self/statm", text, sizeof text);
+        if (sscanf(text, "%llu %llu", &pages, &resident) == 2)
+            RP_BYTES("memory", resident * (unsigned long long)sysconf(_SC_PAGESIZE));
+    }
 }
 
 void rp_core_signals_end(void)

@@ -175,18 +175,6 @@ static bool takes_over(uint64_t hash)
     return false;
 }
 
-static void set_leader(uint64_t hash)
-{
-    steps.leader = hash;
-    steps.ended = 0;
-    if (!is_open()) /* what was measured stays */
-        return;
-    steps.at = 0;
-    steps.began = 0; /* the step that has ended is unknown */
-    steps.on.ticks.n = steps.off.ticks.n = steps.on.cpu_ns.n = steps.off.cpu_ns.n = 0;
-    steps.compared = steps.interrupted = 0;
-}
-
 /* Whether a step has ended. */
 static bool is_end(enum rp_capture_sign sign, const char *name)
 {
@@ -196,8 +184,16 @@ static bool is_end(enum rp_capture_sign sign, const char *name)
         return false;
     if (sign != steps.sign && is_open())
         steps.seen = steps.detailed = 0;
-    if (sign != steps.sign || (hash != steps.leader && takes_over(hash)))
-        set_leader(hash);
+    if (sign != steps.sign || (hash != steps.leader && takes_over(hash))) {
+        steps.leader = hash;
+        steps.ended = 0;
+        if (is_open()) {
+            steps.at = 0;
+            steps.began = 0; /* the step that has ended is unknown */
+            steps.on.ticks.n = steps.off.ticks.n = steps.on.cpu_ns.n = steps.off.cpu_ns.n = 0;
+            steps.compared = steps.interrupted = 0;
+        }
+    }
     steps.sign = sign;
     if (hash != steps.leader)
         return false;
@@ -236,25 +232,6 @@ static void read_usage(uint64_t *cpu_ns, uint64_t *switches)
     *switches = (uint64_t)used.ru_nivcsw;
 }
 
-/* Measures the step that has ended, if it was recorded in one way from begin to end. */
-static void measure(uint64_t now, bool detail)
-{
-    struct kind *kind = detail ? &steps.on : &steps.off;
-    uint64_t cpu_ns, switches;
-
-    if (steps.began && steps.since) {
-        steps.detailed += detail && steps.seen;
-        if (is_compared(steps.at)) {
-            read_usage(&cpu_ns, &switches);
-            rp_core_times_add(&kind->ticks, now - steps.began);
-            rp_core_times_add(&kind->cpu_ns, cpu_ns - steps.cpu_ns);
-            steps.compared++;
-            steps.interrupted += switches > steps.switches;
-        }
-    }
-    steps.since++;
-}
-
 static void switch_detail(bool on)
 {
     atomic_store(&steps.without, !on);
@@ -267,25 +244,33 @@ static void switch_detail(bool on)
     steps.since = 0;
 }
 
-static void tell_boundary(bool without)
-{
-    void (*call)(bool) = atomic_load(&on_boundary);
-
-    if (call)
-        call(without);
-}
-
 static void next_step(uint64_t now)
 {
     bool on = rp_core_detail();
 
-    measure(now, on);
+    /* Measures the step that has ended, if it was recorded in one way from begin to end. */
+    struct kind *kind = on ? &steps.on : &steps.off;
+    uint64_t cpu_ns, switches;
+    if (steps.began && steps.since) {
+        steps.detailed += on && steps.seen;
+        if (is_compared(steps.at)) {
+            read_usage(&cpu_ns, &switches);
+            rp_core_times_add(&kind->ticks, now - steps.began);
+            rp_core_times_add(&kind->cpu_ns, cpu_ns - steps.cpu_ns);
+            steps.compared++;
+            steps.interrupted += switches > steps.switches;
+        }
+    }
+    steps.since++;
     steps.seen++;
     bool next = has_detail(++steps.at);
     if (on && !next)
         switch_detail(false);
-    if (!on || !next)
-        tell_boundary(!on);
+    if (!on || !next) {
+        void (*call)(bool) = atomic_load(&on_boundary);
+        if (call)
+            call(!on);
+    }
     if (!on && next)
         switch_detail(true);
     if (is_compared(steps.at))

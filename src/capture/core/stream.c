@@ -209,23 +209,19 @@ static int chunk_create_first(struct rp_core_stream *s, struct rp_core_chunk *c)
     return 0;
 }
 
-/* The texts of a packet are numbered anew, so here the table can be replaced by a larger one. */
-static void texts_grow(struct rp_core_stream *s)
-{
-    void *texts = mmap(NULL, RP_CORE_TEXTS * sizeof *s->texts, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (texts == MAP_FAILED)
-        return;
-    s->texts = texts;
-    s->mask = RP_CORE_TEXTS - 1;
-}
-
 /* Makes the packet whose header is at `at` the one in use. */
 static void packet_use(struct rp_core_stream *s, uint8_t *at)
 {
-    if (s->packet && s->texts == s->few && at == s->chunk.base)
-        texts_grow(s);
+    if (s->packet && s->texts == s->few && at == s->chunk.base) {
+        /* The texts of a packet are numbered anew, so here the table can be replaced by a larger
+         * one. */
+        void *texts = mmap(NULL, RP_CORE_TEXTS * sizeof *s->texts, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (texts != MAP_FAILED) {
+            s->texts = texts;
+            s->mask = RP_CORE_TEXTS - 1;
+        }
+    }
     s->head = (struct rp_ctf_packet *)(void *)at;
     s->at = at + sizeof *s->head;
     s->events = 0;
@@ -517,13 +513,6 @@ static bool spare_take(struct rp_core_stream *s, size_t need, struct rp_core_chu
     return false;
 }
 
-static void chunk_warn(int why)
-{
-    errno = why;
-    rp_core_warn(RP_CORE_WARN_CHUNK, "cannot write to '%s': %m; events are lost and counted",
-                 rp_core.folder);
-}
-
 static bool is_full(int why)
 {
     return why == ENOSPC || why == EDQUOT || why == EFBIG;
@@ -566,7 +555,8 @@ static bool chunk_get(struct rp_core_stream *s, size_t need, struct rp_core_chun
         if (chunk_make(s, chunk_size(s, need), c))
             return true;
     }
-    chunk_warn(errno);
+    rp_core_warn(RP_CORE_WARN_CHUNK, "cannot write to '%s': %m; events are lost and counted",
+                 rp_core.folder);
     return false;
 }
 

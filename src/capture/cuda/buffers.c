@@ -76,16 +76,6 @@ void rp_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t si
 
 /* -------------------------------------------------------------------------- reading */
 
-static void count_dropped(void *context, uint32_t stream)
-{
-    size_t dropped = 0;
-
-    if (!rp_cuda.cupti.dropped(context, stream, &dropped) && dropped) {
-        atomic_fetch_add(&rp_cuda.dropped, dropped);
-        rp_cuda.cap->lost(dropped);
-    }
-}
-
 void rp_cuda_buffers_read(void)
 {
     pthread_mutex_lock(&reading);
@@ -96,7 +86,11 @@ void rp_cuda_buffers_read(void)
             rp_cuda_records(base + k * BLOCK, blocks[k].valid);
             memset(base + k * BLOCK, 0, blocks[k].valid);
         }
-        count_dropped(blocks[k].context, blocks[k].stream);
+        size_t dropped = 0;
+        if (!rp_cuda.cupti.dropped(blocks[k].context, blocks[k].stream, &dropped) && dropped) {
+            atomic_fetch_add(&rp_cuda.dropped, dropped);
+            rp_cuda.cap->lost(dropped);
+        }
         atomic_store(&blocks[k].state, FREE);
     }
     pthread_mutex_unlock(&reading);
@@ -122,22 +116,6 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Waits until a buffer is full, or until that time. */
-static void worker_wait(int64_t when_ns)
-{
-    int64_t left = when_ns - now_ns();
-    struct timespec t;
-
-    if (left <= 0)
-        return;
-    clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_nsec += (long)(left % 1000000000);
-    t.tv_sec += left / 1000000000 + t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    while (sem_timedwait(&full, &t) && errno == EINTR)
-        ;
-}
-
 static void *worker_run(void *unused)
 {
     int64_t next = now_ns() + TICK_NS;
@@ -145,7 +123,17 @@ static void *worker_run(void *unused)
     (void)unused;
     pthread_setname_np(pthread_self(), "reprise-cuda");
     while (atomic_load(&rp_cuda.running)) {
-        worker_wait(next);
+        /* Waits until a buffer is full, or until that time. */
+        int64_t left = next - now_ns();
+        struct timespec t;
+        if (left > 0) {
+            clock_gettime(CLOCK_REALTIME, &t);
+            t.tv_nsec += (long)(left % 1000000000);
+            t.tv_sec += left / 1000000000 + t.tv_nsec / 1000000000;
+            t.tv_nsec %= 1000000000;
+            while (sem_timedwait(&full, &t) && errno == EINTR)
+                ;
+        }
         if (!atomic_load(&rp_cuda.running))
             break;
         if (now_ns() >= next) {

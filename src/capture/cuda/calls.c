@@ -211,33 +211,6 @@ static __thread struct {
     uint32_t correlation;
 } inside[2] __attribute__((tls_model("initial-exec")));
 
-static void call_write(bool runtime, uint32_t id, const struct rp_cupti_call *call, uint64_t begin)
-{
-    int code = call->result ? *(const int *)call->result : 0;
-    struct rp_capture_arg arg = {.key = "result", .type = RP_CTF_ARG_INT, .number = code};
-
-    rp_cuda.cap->span(&(struct rp_capture_span){
-        .kind = runtime ? RP_CTF_KIND_RUNTIME : RP_CTF_KIND_DRIVER,
-        .timebase = RP_CTF_TIME_TICKS,
-        .begin = begin,
-        .end = rp_cuda.cap->now(),
-        .name = rp_cuda_call_name(runtime ? RP_CUPTI_DOMAIN_RUNTIME : RP_CUPTI_DOMAIN_DRIVER, id),
-        .category = runtime ? "cuda_runtime" : "cuda_driver",
-        .device = RP_CTF_SPAN_DEVICE,
-        .link = rp_cuda_link(call->correlation),
-        .args = &arg,
-        .nargs = code != 0});
-}
-
-/* Ends a capture that began earlier, or an attempt that failed. */
-static void end_capture(void)
-{
-    int32_t n = atomic_load(&rp_cuda.captures);
-
-    while (n > 0 && !atomic_compare_exchange_weak(&rp_cuda.captures, &n, n - 1))
-        ;
-}
-
 /* Handles a call that makes a graph, or a part of it. */
 static void graph_call(bool runtime, uint8_t does, const struct rp_cupti_call *call)
 {
@@ -255,8 +228,12 @@ static void graph_call(bool runtime, uint8_t does, const struct rp_cupti_call *c
         rp_cuda.cap->need_detail();
     if (enters && does == RP_CUDA_BEGINS_CAPTURE)
         atomic_fetch_add(&rp_cuda.captures, 1);
-    if (!enters && (does == RP_CUDA_BEGINS_CAPTURE ? failed : does == RP_CUDA_ENDS_CAPTURE))
-        end_capture();
+    if (!enters && (does == RP_CUDA_BEGINS_CAPTURE ? failed : does == RP_CUDA_ENDS_CAPTURE)) {
+        /* Ends a capture that began earlier, or an attempt that failed. */
+        int32_t n = atomic_load(&rp_cuda.captures);
+        while (n > 0 && !atomic_compare_exchange_weak(&rp_cuda.captures, &n, n - 1))
+            ;
+    }
 }
 
 void rp_cuda_calls_callback(int domain, uint32_t id, const void *data)
@@ -289,6 +266,21 @@ void rp_cuda_calls_callback(int domain, uint32_t id, const void *data)
         return;
     if (does >= RP_CUDA_WAITS && with_waits)
         rp_cuda_wait(does, calls[runtime][id].per_thread, call, begin);
-    if (calls[runtime][id].recorded && rp_cuda.by_callback)
-        call_write(runtime, id, call, begin);
+    if (calls[runtime][id].recorded && rp_cuda.by_callback) {
+        /* Writes the call that has ended. */
+        int code = call->result ? *(const int *)call->result : 0;
+        struct rp_capture_arg arg = {.key = "result", .type = RP_CTF_ARG_INT, .number = code};
+        rp_cuda.cap->span(&(struct rp_capture_span){
+            .kind = runtime ? RP_CTF_KIND_RUNTIME : RP_CTF_KIND_DRIVER,
+            .timebase = RP_CTF_TIME_TICKS,
+            .begin = begin,
+            .end = rp_cuda.cap->now(),
+            .name =
+                rp_cuda_call_name(runtime ? RP_CUPTI_DOMAIN_RUNTIME : RP_CUPTI_DOMAIN_DRIVER, id),
+            .category = runtime ? "cuda_runtime" : "cuda_driver",
+            .device = RP_CTF_SPAN_DEVICE,
+            .link = rp_cuda_link(call->correlation),
+            .args = &arg,
+            .nargs = code != 0});
+    }
 }

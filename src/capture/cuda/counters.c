@@ -111,23 +111,17 @@ static bool find_calls(void)
     return true;
 }
 
-static void read_names(void)
+void rp_cuda_counters_begin(void)
 {
-    char *at = counters.text, *word;
+    static const uint16_t launches[] = {307, 442, 477, 478, 514, 515, 652, 653};
 
+    char *at = counters.text, *word;
     snprintf(counters.text, sizeof counters.text, "%s", rp_cuda.cap->option("cuda.counters"));
     counters.names[counters.n++] = TIME;
     while ((word = strsep(&at, ",")) && counters.n < METRICS) {
         if (*word && strcmp(word, TIME) != 0)
             counters.names[counters.n++] = word;
     }
-}
-
-void rp_cuda_counters_begin(void)
-{
-    static const uint16_t launches[] = {307, 442, 477, 478, 514, 515, 652, 653};
-
-    read_names();
     counters.launches = calloc(RANGES, sizeof *counters.launches);
     if (!counters.launches || !find_calls())
         return;
@@ -274,26 +268,6 @@ static void put_kernel(const struct launch *l, const double *values)
     atomic_fetch_add(&rp_cuda.kernels, 1);
 }
 
-static bool put_values(size_t ranges)
-{
-    double values[METRICS + 1];
-
-    for (size_t i = 0; i < ranges; i++) {
-        struct rp_cupti_values_params p = {.size = sizeof p,
-                                           .host = counters.host,
-                                           .data = counters.data,
-                                           .data_size = counters.ndata,
-                                           .range = i,
-                                           .names = counters.names,
-                                           .n = counters.n,
-                                           .values = values};
-
-        TRY("the values", cupti.values(&p));
-        put_kernel(&counters.launches[i], values);
-    }
-    return true;
-}
-
 /* Reads what was measured since the start. Called with the lock held. */
 static bool counters_read(void)
 {
@@ -311,29 +285,39 @@ static bool counters_read(void)
         counters.lost += counters.nlaunches;
         return true;
     }
-    return put_values(info.ranges);
+
+    /* An event for each launch that was measured. */
+    double values[METRICS + 1];
+    for (size_t i = 0; i < info.ranges; i++) {
+        struct rp_cupti_values_params p = {.size = sizeof p,
+                                           .host = counters.host,
+                                           .data = counters.data,
+                                           .data_size = counters.ndata,
+                                           .range = i,
+                                           .names = counters.names,
+                                           .n = counters.n,
+                                           .values = values};
+        TRY("the values", cupti.values(&p));
+        put_kernel(&counters.launches[i], values);
+    }
+    return true;
 }
 
 /* -------------------------------------------------------------------------- callbacks */
 
-/* Measures only while the recording is on, because that makes each kernel cost many
-   milliseconds. */
-static void prepare_launch(void)
-{
-    bool pause = !rp_cuda.cap->ready();
-
-    if (pause != counters.paused)
-        counters.running = pause ? counters_read() : counters_start();
-    else if (!pause && counters.nlaunches == RANGES)
-        counters.running = counters_read() && counters_start();
-    counters.paused = pause;
-}
-
 static void launch_begin(const struct rp_cupti_call *c, uint32_t id)
 {
     pthread_mutex_lock(&counters.lock);
-    if (counters.running)
-        prepare_launch();
+    if (counters.running) {
+        /* Measures only while the recording is on, because that makes each kernel cost many
+           milliseconds. */
+        bool pause = !rp_cuda.cap->ready();
+        if (pause != counters.paused)
+            counters.running = pause ? counters_read() : counters_start();
+        else if (!pause && counters.nlaunches == RANGES)
+            counters.running = counters_read() && counters_start();
+        counters.paused = pause;
+    }
     *c->user = now_ns();
     if (counters.running && !counters.paused && c->context == counters.context) {
         struct launch *l = &counters.launches[counters.nlaunches++];
@@ -357,42 +341,35 @@ static void launch_begin(const struct rp_cupti_call *c, uint32_t id)
     pthread_mutex_unlock(&counters.lock);
 }
 
-static void launch_end(const struct rp_cupti_call *c)
-{
-    rp_cuda.cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_DRIVER,
-                                                .timebase = RP_CTF_TIME_MONOTONIC,
-                                                .begin = *c->user,
-                                                .end = now_ns(),
-                                                .name = c->function,
-                                                .category = "cuda_driver",
-                                                .device = RP_CTF_SPAN_DEVICE,
-                                                .link = c->correlation});
-}
-
-static void context_callback(uint32_t id, void *context)
-{
-    pthread_mutex_lock(&counters.lock);
-    if (id == RP_CUPTI_CONTEXT_CREATED && !counters.context && !counters.failed)
-        counters.running = context_begin(context);
-    else if (id == RP_CUPTI_CONTEXT_ENDS && context == counters.context && counters.running) {
-        if (!counters.paused)
-            counters_read();
-        counters.running = false;
-    }
-    pthread_mutex_unlock(&counters.lock);
-}
-
 void rp_cuda_counters_callback(int domain, uint32_t id, const void *data)
 {
     const struct rp_cupti_resource *resource = data;
     const struct rp_cupti_call *call = data;
 
-    if (domain == RP_CUPTI_DOMAIN_RESOURCE)
-        context_callback(id, resource->context);
-    else if (domain == RP_CUPTI_DOMAIN_DRIVER && call->site == RP_CUPTI_SITE_ENTER)
+    if (domain == RP_CUPTI_DOMAIN_RESOURCE) {
+        /* The first context is measured, until it ends. */
+        pthread_mutex_lock(&counters.lock);
+        if (id == RP_CUPTI_CONTEXT_CREATED && !counters.context && !counters.failed)
+            counters.running = context_begin(resource->context);
+        else if (id == RP_CUPTI_CONTEXT_ENDS && resource->context == counters.context &&
+                 counters.running) {
+            if (!counters.paused)
+                counters_read();
+            counters.running = false;
+        }
+        pthread_mutex_unlock(&counters.lock);
+    } else if (domain == RP_CUPTI_DOMAIN_DRIVER && call->site == RP_CUPTI_SITE_ENTER)
         launch_begin(call, id);
-    else if (domain == RP_CUPTI_DOMAIN_DRIVER)
-        launch_end(call);
+    else if (domain == RP_CUPTI_DOMAIN_DRIVER) {
+        rp_cuda.cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_DRIVER,
+                                                    .timebase = RP_CTF_TIME_MONOTONIC,
+                                                    .begin = *call->user,
+                                                    .end = now_ns(),
+                                                    .name = call->function,
+                                                    .category = "cuda_driver",
+                                                    .device = RP_CTF_SPAN_DEVICE,
+                                                    .link = call->correlation});
+    }
 }
 
 void rp_cuda_counters_end(void)

@@ -94,36 +94,7 @@ void rp_cuda_switch_records(bool on)
     rp_cuda_calls_switch(on);
 }
 
-static void enable_records(void)
-{
-    rp_cuda_switch_records(true);
-    rp_cuda.cap->on_detail(rp_cuda.cupti.version != DEADLOCKS ? rp_cuda_on_detail : NULL);
-    rp_cuda.cap->on_boundary(rp_cuda_boundary);
-    if (rp_cuda.cupti.version == DEADLOCKS && rp_cuda.cap->option("detail"))
-        rp_cuda.cap->warn(
-            "kernels are recorded in all steps: CUPTI 13.0 can stop a program when they are "
-            "switched off (update 1 of CUDA 13.0 mends that)");
-}
-
 /* -------------------------------------------------------------------------- subscribing */
-
-/* Finds the name of the subscribed profiler, if possible. */
-static void find_owner(char *to, size_t size)
-{
-    char old[128] = "";
-    struct rp_cupti_subscriber_params params = {.size = RP_CUPTI_SUBSCRIBER_PARAMS_SIZE,
-                                                .name = "reprise",
-                                                .old_name = old,
-                                                .old_name_size = sizeof old};
-    const char *nsys = getenv("NSYS_PROFILING_SESSION_ID");
-    void *subscriber;
-
-    if (rp_cuda.cupti.subscribe2 &&
-        !rp_cuda.cupti.subscribe2(&subscriber, on_callback, NULL, &params))
-        rp_cuda.cupti.unsubscribe(subscriber);
-    old[sizeof old - 1] = '\0';
-    snprintf(to, size, "%s", old[0] ? old : nsys ? "Nsight Systems" : "another profiler");
-}
 
 static bool subscribe(void)
 {
@@ -135,7 +106,22 @@ static bool subscribe(void)
     if (!code)
         return true;
     if (code == RP_CUPTI_MULTIPLE_SUBSCRIBERS) {
-        find_owner(owner, sizeof owner);
+        /* Finds the name of the subscribed profiler, if possible. */
+        char old[128] = "";
+        struct rp_cupti_subscriber_params params = {.size = RP_CUPTI_SUBSCRIBER_PARAMS_SIZE,
+                                                    .name = "reprise",
+                                                    .old_name = old,
+                                                    .old_name_size = sizeof old};
+        const char *nsys = getenv("NSYS_PROFILING_SESSION_ID");
+        void *subscriber;
+        if (rp_cuda.cupti.subscribe2 &&
+            !rp_cuda.cupti.subscribe2(&subscriber, on_callback, NULL, &params))
+            rp_cuda.cupti.unsubscribe(subscriber);
+        old[sizeof old - 1] = '\0';
+        snprintf(owner, sizeof owner, "%s",
+                 old[0] ? old
+                 : nsys ? "Nsight Systems"
+                        : "another profiler");
         snprintf(text, sizeof text,
                  "%s already uses CUPTI: this recording has no kernels, copies and CUDA calls (run "
                  "one profiler at a time)",
@@ -243,7 +229,13 @@ static void cuda_begin(bool attached)
     }
     prepare_records();
     rp_cuda.counting = rp_cuda.cap->count_launches();
-    enable_records();
+    rp_cuda_switch_records(true);
+    rp_cuda.cap->on_detail(rp_cuda.cupti.version != DEADLOCKS ? rp_cuda_on_detail : NULL);
+    rp_cuda.cap->on_boundary(rp_cuda_boundary);
+    if (rp_cuda.cupti.version == DEADLOCKS && rp_cuda.cap->option("detail"))
+        rp_cuda.cap->warn(
+            "kernels are recorded in all steps: CUPTI 13.0 can stop a program when they are "
+            "switched off (update 1 of CUDA 13.0 mends that)");
     snprintf(version, sizeof version, "%u", c->version);
     rp_cuda.cap->fact("cuda.cupti", version);
     if (attached)

@@ -60,18 +60,6 @@ static bool may_leave(void)
            rp_cuda.cap->step_sign() != RP_CAPTURE_EXECUTION;
 }
 
-static void switch_off(void)
-{
-    wait_for_device();
-    if (atomic_load(&rp_cuda.used))
-        rp_cuda.cupti.flush(0);
-    rp_cuda_switch_records(false);
-    if (!may_leave())
-        return;
-    atomic_store(&state, LEAVING);
-    rp_cuda_calls_watch_work(true);
-}
-
 static void switch_on(void)
 {
     uint32_t before = atomic_load(&state);
@@ -121,7 +109,15 @@ void rp_cuda_on_detail(bool on)
         ;
     else if (on)
         switch_on();
-    else if (rp_cuda_is_attached())
-        switch_off();
+    else if (rp_cuda_is_attached()) {
+        wait_for_device();
+        if (atomic_load(&rp_cuda.used))
+            rp_cuda.cupti.flush(0);
+        rp_cuda_switch_records(false);
+        if (may_leave()) {
+            atomic_store(&state, LEAVING);
+            rp_cuda_calls_watch_work(true);
+        }
+    }
     pthread_mutex_unlock(&switching);
 }

@@ -56,18 +56,6 @@ static void *symbol(void *handle, const char *name)
     return handle ? dlsym(handle, name) : NULL;
 }
 
-/* Errors are told from now on, where the driver can tell them. */
-static void open_errors(void *library)
-{
-    int (*create)(void **), (*subscribe)(void *, unsigned long long, void *);
-
-    *(void **)&create = symbol(library, "nvmlEventSetCreate");
-    *(void **)&subscribe = symbol(library, "nvmlDeviceRegisterEvents");
-    *(void **)&nvml.wait = symbol(library, "nvmlEventSetWait_v2");
-    if (!create || !subscribe || create(&nvml.errors) || subscribe(nvml.device, XID, nvml.errors))
-        nvml.wait = NULL;
-}
-
 /* Returns why the state of the device cannot be told, or NULL. */
 static const char *open_nvml(int device)
 {
@@ -95,7 +83,14 @@ static const char *open_nvml(int device)
         return "NVML cannot be initialised";
     if (find(address, &nvml.device))
         return "NVML does not know the device's address";
-    open_errors(library);
+
+    /* Errors are told from now on, where the driver can tell them. */
+    int (*create)(void **), (*subscribe)(void *, unsigned long long, void *);
+    *(void **)&create = symbol(library, "nvmlEventSetCreate");
+    *(void **)&subscribe = symbol(library, "nvmlDeviceRegisterEvents");
+    *(void **)&nvml.wait = symbol(library, "nvmlEventSetWait_v2");
+    if (!create || !subscribe || create(&nvml.errors) || subscribe(nvml.device, XID, nvml.errors))
+        nvml.wait = NULL;
     return NULL;
 }
 
@@ -105,37 +100,6 @@ static void tell(enum rp_capture_signal which, uint64_t value, const char *count
         rp_cuda.cap->signal(which, value);
     if (counter && rp_cuda.cap->active())
         rp_cuda.cap->counter(counter, shown);
-}
-
-/* Reports what grew since the last measurement. */
-static void tell_limits(void)
-{
-    static const enum rp_capture_signal which[2] = {RP_CAPTURE_LIMITED_BY_POWER,
-                                                    RP_CAPTURE_LIMITED_BY_HEAT};
-    static const char *const counters[2] = {"device held back by its power limit (ms)",
-                                            "device held back by heat (ms)"};
-    struct field_value v[2] = {{.id = BY_POWER}, {.id = BY_HEAT}};
-
-    if (!nvml.fields || nvml.fields(nvml.device, 2, v))
-        return;
-    for (int i = 0; i < 2; i++) {
-        if (v[i].code || v[i].type != TYPE_ULL)
-            continue;
-        if (nvml.seen[i] && v[i].value > nvml.limited[i])
-            tell(which[i], v[i].value - nvml.limited[i], counters[i],
-                 (double)(v[i].value - nvml.limited[i]) / 1e6);
-        nvml.limited[i] = v[i].value;
-        nvml.seen[i] = true;
-    }
-}
-
-static void tell_errors(void)
-{
-    struct event e = {0};
-
-    while (nvml.wait && !nvml.wait(nvml.errors, &e, 0))
-        if (e.device == nvml.device && rp_cuda.cap->active())
-            rp_cuda.cap->counter("device error (Xid)", (double)e.number);
 }
 
 /* Called ten times a second on the recorder's thread. */
@@ -168,8 +132,28 @@ static void look(void)
         rp_cuda.cap->counter("device temperature (C)", number);
     if (nvml.memory && rp_cuda.cap->signals() && !nvml.memory(nvml.device, bytes))
         rp_cuda.cap->signal(RP_CAPTURE_DEVICE_MEMORY, bytes[2]);
-    tell_limits();
-    tell_errors();
+
+    /* Reports what grew since the last measurement. */
+    static const enum rp_capture_signal which[2] = {RP_CAPTURE_LIMITED_BY_POWER,
+                                                    RP_CAPTURE_LIMITED_BY_HEAT};
+    static const char *const counters[2] = {"device held back by its power limit (ms)",
+                                            "device held back by heat (ms)"};
+    struct field_value v[2] = {{.id = BY_POWER}, {.id = BY_HEAT}};
+    if (nvml.fields && !nvml.fields(nvml.device, 2, v)) {
+        for (int i = 0; i < 2; i++) {
+            if (v[i].code || v[i].type != TYPE_ULL)
+                continue;
+            if (nvml.seen[i] && v[i].value > nvml.limited[i])
+                tell(which[i], v[i].value - nvml.limited[i], counters[i],
+                     (double)(v[i].value - nvml.limited[i]) / 1e6);
+            nvml.limited[i] = v[i].value;
+            nvml.seen[i] = true;
+        }
+    }
+    struct event e = {0};
+    while (nvml.wait && !nvml.wait(nvml.errors, &e, 0))
+        if (e.device == nvml.device && rp_cuda.cap->active())
+            rp_cuda.cap->counter("device error (Xid)", (double)e.number);
 }
 
 void rp_cuda_watch_device(void)

@@ -16,18 +16,6 @@
 
 static _Atomic(char *) calls[2][CALLS]; /* driver, runtime */
 
-/* Removes "_v7000", then "_ptsz" or "_ptds" (entry points of the per-thread default stream). */
-static void cut_version(char *name)
-{
-    char *v = strrchr(name, '_');
-
-    if (v && v[1] == 'v' && strspn(v + 2, "0123456789") == strlen(v + 2) && v[2])
-        *v = '\0';
-    size_t n = strlen(name);
-    if (n > 5 && (!strcmp(name + n - 5, "_ptsz") || !strcmp(name + n - 5, "_ptds")))
-        name[n - 5] = '\0';
-}
-
 const char *rp_cuda_call_name(int domain, uint32_t id)
 {
     bool runtime = domain == RP_CUPTI_DOMAIN_RUNTIME;
@@ -43,7 +31,14 @@ const char *rp_cuda_call_name(int domain, uint32_t id)
     known = strdup(name);
     if (!known)
         return "call";
-    cut_version(known);
+
+    /* Removes "_v7000", then "_ptsz" or "_ptds" (entry points of the per-thread default stream). */
+    char *v = strrchr(known, '_');
+    if (v && v[1] == 'v' && strspn(v + 2, "0123456789") == strlen(v + 2) && v[2])
+        *v = '\0';
+    size_t n = strlen(known);
+    if (n > 5 && (!strcmp(known + n - 5, "_ptsz") || !strcmp(known + n - 5, "_ptds")))
+        known[n - 5] = '\0';
     if (atomic_compare_exchange_strong(slot, &none, known))
         return known;
     free(known); /* another thread was first */

@@ -29,19 +29,6 @@ static size_t place_of(const void *event)
     return (uint64_t)(uintptr_t)event * UINT64_C(0x9E3779B97F4A7C15) >> 52 & (EVENTS - 1);
 }
 
-/* Keeps the last record of an event. Without a stream, it is no longer known what a wait for the
-   event waits for. */
-static void keep(const void *event, uint64_t link, uint32_t stream)
-{
-    size_t k = place_of(event);
-
-    pthread_mutex_lock(&lock);
-    events[k].event = stream == NO_STREAM ? NULL : event;
-    events[k].link = link;
-    events[k].stream = stream;
-    pthread_mutex_unlock(&lock);
-}
-
 void rp_cuda_waits_forget(void)
 {
     pthread_mutex_lock(&lock);
@@ -120,6 +107,14 @@ void rp_cuda_wait(enum rp_cuda_call does, bool per_thread, const struct rp_cupti
         return;
     if (rows[does].name)
         put(rows[does].name, call, begin, stream, event);
-    else
-        keep(event, rp_cuda_link(call->correlation), stream);
+    else {
+        /* Keeps the last record of an event. Without a stream, it is no longer known what a wait
+           for the event waits for. */
+        size_t k = place_of(event);
+        pthread_mutex_lock(&lock);
+        events[k].event = stream == NO_STREAM ? NULL : event;
+        events[k].link = rp_cuda_link(call->correlation);
+        events[k].stream = stream;
+        pthread_mutex_unlock(&lock);
+    }
 }

@@ -152,24 +152,6 @@ static void *operator_start(void **context, const struct rp_torch_function *func
     return context;
 }
 
-static void operator_write(const struct rp_torch_function *function, uint64_t begin, uint64_t end)
-{
-    const int64_t *words = (const int64_t *)(const void *)function;
-    int64_t sequence = torch.sequence_at >= 0 ? words[torch.sequence_at] : -1;
-    struct rp_capture_arg arg = {
-        .key = "Sequence number", .type = RP_CTF_ARG_INT, .number = sequence};
-
-    torch.cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_OPERATOR,
-                                              .timebase = RP_CTF_TIME_TICKS,
-                                              .begin = begin,
-                                              .end = end,
-                                              .name = torch.name(function),
-                                              .category = "cpu_op",
-                                              .device = RP_CTF_SPAN_DEVICE,
-                                              .args = &arg,
-                                              .nargs = sequence >= 0});
-}
-
 /* Removes the operator, and those above it that never ended; false if it is not there. */
 static bool operator_pop(struct stack *s, const struct rp_torch_function *function)
 {
@@ -199,8 +181,22 @@ static void operator_end(const struct rp_torch_function *function, void *context
     if (!open->begin)
         return;
     uint64_t end = torch.cap->now();
-    if (!s->launches || *s->launches != open->launches || end - open->begin >= torch.long_ticks)
-        operator_write(function, open->begin, end);
+    if (!s->launches || *s->launches != open->launches || end - open->begin >= torch.long_ticks) {
+        /* Writes the operator that has ended. */
+        const int64_t *words = (const int64_t *)(const void *)function;
+        int64_t sequence = torch.sequence_at >= 0 ? words[torch.sequence_at] : -1;
+        struct rp_capture_arg arg = {
+            .key = "Sequence number", .type = RP_CTF_ARG_INT, .number = sequence};
+        torch.cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_OPERATOR,
+                                                  .timebase = RP_CTF_TIME_TICKS,
+                                                  .begin = open->begin,
+                                                  .end = end,
+                                                  .name = torch.name(function),
+                                                  .category = "cpu_op",
+                                                  .device = RP_CTF_SPAN_DEVICE,
+                                                  .args = &arg,
+                                                  .nargs = sequence >= 0});
+    }
 }
 
 /* -------------------------------------------------------------------------- ranges */
@@ -249,15 +245,6 @@ void reprise_torch_stepped(uint64_t optimizer)
     torch.cap->mark(text);
 }
 
-static void step_ends(const char *name)
-{
-    char whose[160];
-
-    snprintf(whose, sizeof whose, "%.128s %llx", name, (unsigned long long)stepped);
-    stepped = 0;
-    torch.cap->step_end(RP_CAPTURE_OPTIMIZER, whose);
-}
-
 static void range_end(const struct rp_torch_function *function, void *context)
 {
     struct stack *s = self;
@@ -271,8 +258,12 @@ static void range_end(const struct rp_torch_function *function, void *context)
     for (; s->nranges >= i; s->nranges--)
         torch.cap->range_end();
     const char *name = torch.name(function);
-    if (!strncmp(name, STEP, sizeof STEP - 1))
-        step_ends(name);
+    if (!strncmp(name, STEP, sizeof STEP - 1)) {
+        char whose[160];
+        snprintf(whose, sizeof whose, "%.128s %llx", name, (unsigned long long)stepped);
+        stepped = 0;
+        torch.cap->step_end(RP_CAPTURE_OPTIMIZER, whose);
+    }
 }
 
 /* -------------------------------------------------------------------------- opening */

@@ -23,25 +23,6 @@ static struct {
     char folder[400]; /* "" if the driver has none */
 } state;
 
-static void find_folder(uint64_t agent)
-{
-    const char *root = getenv("REPRISE_TEST_SYSFS");
-    uint32_t place = 0, domain = 0;
-    char parent[320];
-
-    if (rp_hip.agent_get_info(agent, RP_HSA_AGENT_BDF, &place) ||
-        rp_hip.agent_get_info(agent, RP_HSA_AGENT_DOMAIN, &domain))
-        return;
-    snprintf(parent, sizeof parent, "%.200s/bus/pci/devices/%04x:%02x:%02x.%x/hwmon",
-             root ? root : "/sys", domain, place >> 8 & 0xff, place >> 3 & 0x1f, place & 7);
-    DIR *dir = opendir(parent);
-    for (struct dirent *e; dir && (e = readdir(dir));)
-        if (!strncmp(e->d_name, "hwmon", 5))
-            snprintf(state.folder, sizeof state.folder, "%s/%.32s", parent, e->d_name);
-    if (dir)
-        closedir(dir);
-}
-
 /* Records the first of two files that exists, in another unit. */
 static void tell(const char *counter, const char *file, const char *other, double unit)
 {
@@ -70,7 +51,22 @@ void rp_hip_state_look(void)
         return;
     if (!state.opened) {
         state.opened = true;
-        find_folder(agent);
+
+        /* The folder of the device in /sys, by its address. */
+        const char *root = getenv("REPRISE_TEST_SYSFS");
+        uint32_t place = 0, domain = 0;
+        char parent[320];
+        if (!rp_hip.agent_get_info(agent, RP_HSA_AGENT_BDF, &place) &&
+            !rp_hip.agent_get_info(agent, RP_HSA_AGENT_DOMAIN, &domain)) {
+            snprintf(parent, sizeof parent, "%.200s/bus/pci/devices/%04x:%02x:%02x.%x/hwmon",
+                     root ? root : "/sys", domain, place >> 8 & 0xff, place >> 3 & 0x1f, place & 7);
+            DIR *dir = opendir(parent);
+            for (struct dirent *e; dir && (e = readdir(dir));)
+                if (!strncmp(e->d_name, "hwmon", 5))
+                    snprintf(state.folder, sizeof state.folder, "%s/%.32s", parent, e->d_name);
+            if (dir)
+                closedir(dir);
+        }
     }
     if (!state.folder[0])
         return;

@@ -33,12 +33,21 @@ static int add_pool(uint64_t pool, void *data)
     return 0;
 }
 
-static void note_device(uint64_t agent, uint32_t id)
+static int add_agent(uint64_t agent, void *data)
 {
+    uint32_t type = UINT32_MAX;
+
+    (void)data;
+    if (rp_hip.agent_get_info(agent, RP_HSA_AGENT_DEVICE, &type) || type != RP_HSA_DEVICE_GPU ||
+        nagents == DEVICES)
+        return 0;
+    agents[nagents] = agent;
+
+    /* What the runtime says about the device. */
+    uint32_t id = nagents++;
     char key[40], text[160], name[65] = "", product[65] = "";
     uint32_t units = 0, mhz = 0;
     size_t bytes = 0;
-
     rp_hip.agent_get_info(agent, RP_HSA_AGENT_NAME, name);
     rp_hip.agent_get_info(agent, RP_HSA_AGENT_PRODUCT, product);
     rp_hip.agent_get_info(agent, RP_HSA_AGENT_COMPUTE_UNITS, &units);
@@ -54,18 +63,6 @@ static void note_device(uint64_t agent, uint32_t id)
     rp_hip.cap->fact(key, name);
     snprintf(key, sizeof key, "hip.device.%u", id);
     rp_hip.cap->fact(key, product[0] ? product : name);
-}
-
-static int add_agent(uint64_t agent, void *data)
-{
-    uint32_t type = UINT32_MAX;
-
-    (void)data;
-    if (rp_hip.agent_get_info(agent, RP_HSA_AGENT_DEVICE, &type) || type != RP_HSA_DEVICE_GPU ||
-        nagents == DEVICES)
-        return 0;
-    agents[nagents] = agent;
-    note_device(agent, nagents++);
     return 0;
 }
 

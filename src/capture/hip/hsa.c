@@ -123,16 +123,6 @@ static int tool_executable_freeze(uint64_t executable, const char *options)
 
 /* -------------------------------------------------------------------------- queues */
 
-static void on_queue_failed(void)
-{
-    static atomic_flag said = ATOMIC_FLAG_INIT;
-
-    if (atomic_flag_test_and_set(&said))
-        return;
-    rp_hip.cap->fact("hip.unavailable", "a queue could not be intercepted");
-    rp_hip.cap->warn("hip: the runtime refused to intercept a queue: its kernels are not recorded");
-}
-
 /* The queue is usable if it exists, intercepted or not. */
 static int tool_queue_create(uint64_t agent, uint32_t size, uint32_t type,
                              void (*on_error)(int, void *, void *), void *data,
@@ -149,8 +139,14 @@ static int tool_queue_create(uint64_t agent, uint32_t size, uint32_t type,
         code = rp_hip.amd_queue_intercept_create(agent, size, type, on_error, data, private_bytes,
                                                  group_bytes, queue);
     if (ours && (code || rp_hip.amd_profiling_set_profiler_enabled(*queue, 1) ||
-                 rp_hip.amd_queue_intercept_register(*queue, rp_hip_intercept, ours)))
-        on_queue_failed();
+                 rp_hip.amd_queue_intercept_register(*queue, rp_hip_intercept, ours))) {
+        static atomic_flag said = ATOMIC_FLAG_INIT;
+        if (!atomic_flag_test_and_set(&said)) {
+            rp_hip.cap->fact("hip.unavailable", "a queue could not be intercepted");
+            rp_hip.cap->warn(
+                "hip: the runtime refused to intercept a queue: its kernels are not recorded");
+        }
+    }
     if (code)
         code = rp_hip.queue_create(agent, size, type, on_error, data, private_bytes, group_bytes,
                                    queue);

@@ -64,23 +64,6 @@ static bool kernels_grow(void)
     return true;
 }
 
-/* Takes over the name. */
-static void kernel_add(uint64_t object, char *name)
-{
-    pthread_mutex_lock(&lock);
-    if (2 * nkernels < nslots || kernels_grow()) {
-        struct kernel *k = slot_of(kernels, nslots, object);
-        nkernels += !k->object;
-        k->object = object;
-        if (!k->name || strcmp(k->name, name) != 0) {
-            k->name = name;
-            name = NULL;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    free(name);
-}
-
 static int add_symbol(uint64_t executable, uint64_t symbol, void *data)
 {
     uint32_t type = 0, n = 0;
@@ -98,8 +81,21 @@ static int add_symbol(uint64_t executable, uint64_t symbol, void *data)
         if (n > 3 && !strcmp(mangled + n - 3, ".kd")) /* kernel descriptor */
             mangled[n - 3] = '\0';
         char *name = demangle(mangled);
-        if (name)
-            kernel_add(object, name);
+        if (name) {
+            /* Takes over the name. */
+            pthread_mutex_lock(&lock);
+            if (2 * nkernels < nslots || kernels_grow()) {
+                struct kernel *k = slot_of(kernels, nslots, object);
+                nkernels += !k->object;
+                k->object = object;
+                if (!k->name || strcmp(k->name, name) != 0) {
+                    k->name = name;
+                    name = NULL;
+                }
+            }
+            pthread_mutex_unlock(&lock);
+            free(name);
+        }
     }
     free(mangled);
     return 0;

@@ -135,27 +135,6 @@ static void put_work(const struct rp_hip_work *w, const struct rp_hsa_times *tim
 
 /* -------------------------------------------------------------------------- completion */
 
-/* Does to the program's signal what the device would have done. If the runtime asks later for the
-   times of a copy, it wants them in its own clock (see hsa.c), but those of a dispatch in the
-   device's. */
-static void complete_original(const struct rp_hip_work *w, int64_t value,
-                              const struct rp_hsa_times *times)
-{
-    const struct rp_hsa_signal *ours = (const void *)(uintptr_t)w->signal;
-    struct rp_hsa_signal *theirs = (void *)(uintptr_t)w->original;
-
-    if (!w->original)
-        return;
-    if (theirs->kind == RP_HSA_SIGNAL_USER && ours->kind == RP_HSA_SIGNAL_USER) {
-        theirs->start = w->kind == RP_CTF_KIND_KERNEL ? ours->start : times->start;
-        theirs->end = w->kind == RP_CTF_KIND_KERNEL ? ours->end : times->end;
-    }
-    if (value < 0) /* an error */
-        rp_hip.signal_store_screlease(w->original, value);
-    else
-        rp_hip.signal_subtract_screlease(w->original, 1);
-}
-
 static void work_end(struct rp_hip_work *w, int64_t value)
 {
     struct rp_hsa_times times = {0, 0};
@@ -167,7 +146,22 @@ static void work_end(struct rp_hip_work *w, int64_t value)
         put_work(w, &times);
     else if (!w->refused)
         rp_hip.cap->lost(1);
-    complete_original(w, value, &times);
+
+    /* Does to the program's signal what the device would have done. If the runtime asks later for
+       the times of a copy, it wants them in its own clock (see hsa.c), but those of a dispatch in
+       the device's. */
+    const struct rp_hsa_signal *ours = (const void *)(uintptr_t)w->signal;
+    struct rp_hsa_signal *theirs = (void *)(uintptr_t)w->original;
+    if (w->original) {
+        if (theirs->kind == RP_HSA_SIGNAL_USER && ours->kind == RP_HSA_SIGNAL_USER) {
+            theirs->start = w->kind == RP_CTF_KIND_KERNEL ? ours->start : times.start;
+            theirs->end = w->kind == RP_CTF_KIND_KERNEL ? ours->end : times.end;
+        }
+        if (value < 0) /* an error */
+            rp_hip.signal_store_screlease(w->original, value);
+        else
+            rp_hip.signal_subtract_screlease(w->original, 1);
+    }
     work_free(w);
     atomic_fetch_sub(&running, 1);
 }
@@ -218,22 +212,6 @@ static bool on_first_done(int64_t value, void *data)
     return false;
 }
 
-/* Queues work that has no signal of the program. */
-static void work_queue(struct rp_hip_work *w, struct queue *q)
-{
-    atomic_fetch_add(&running, 1);
-    w->next = NULL;
-    pthread_mutex_lock(&q->lock);
-    if (q->first)
-        q->last->next = w;
-    else
-        q->first = w;
-    q->last = w;
-    if (!q->armed)
-        q->armed = handler_set(q->first, on_first_done, q);
-    pthread_mutex_unlock(&q->lock);
-}
-
 /* -------------------------------------------------------------------------- dispatches */
 
 void *rp_hip_queue_new(uint64_t agent, uint32_t device)
@@ -278,7 +256,19 @@ static void follow_dispatch(struct rp_hsa_packet *p, struct queue *q, uint64_t l
     }
     if (!w->original) {
         p->signal = w->signal;
-        work_queue(w, q);
+
+        /* Queues work that has no signal of the program. */
+        atomic_fetch_add(&running, 1);
+        w->next = NULL;
+        pthread_mutex_lock(&q->lock);
+        if (q->first)
+            q->last->next = w;
+        else
+            q->first = w;
+        q->last = w;
+        if (!q->armed)
+            q->armed = handler_set(q->first, on_first_done, q);
+        pthread_mutex_unlock(&q->lock);
     } else if (work_follow(w)) {
         p->signal = w->signal;
     }

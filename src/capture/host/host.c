@@ -253,29 +253,6 @@ static void attach_leave(void)
     rp_host_tables((struct rp_host_functions){{NULL}});
 }
 
-/* Loads the other sources of this recording, which are beside this library. */
-static void attach_sources(void)
-{
-    const char *list = cap->option("sources");
-    char path[PATH_MAX];
-    Dl_info self;
-
-    if (!list || !dladdr(&known, &self) || !strrchr(self.dli_fname, '/'))
-        return;
-    int folder = (int)(strrchr(self.dli_fname, '/') - self.dli_fname);
-    for (size_t n; *list; list += n + (list[n] == ',')) {
-        int (*attach)(void) = NULL;
-
-        n = strcspn(list, ",");
-        snprintf(path, sizeof path, "%.*s/reprise-%.*s.so", folder, self.dli_fname, (int)n, list);
-        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (library)
-            *(void **)&attach = dlsym(library, "reprise_attach_source_v1");
-        if (!library || !attach || attach())
-            cap->warn(library ? "a source cannot be attached" : dlerror());
-    }
-}
-
 /* The mark opens the process: it is in the recording even if nothing else happens. */
 static void attach_begin(void)
 {
@@ -288,7 +265,25 @@ static void attach_begin(void)
     rp_host_tables((struct rp_host_functions){
         {(void (*)(void))reprise_record_range_begin, reprise_record_range_end,
          (void (*)(void))reprise_record_mark, (void (*)(void))reprise_record_counter}});
-    attach_sources();
+
+    /* Loads the other sources of this recording, which are beside this library. */
+    const char *list = cap->option("sources");
+    char path[PATH_MAX];
+    Dl_info self;
+    if (list && dladdr(&known, &self) && strrchr(self.dli_fname, '/')) {
+        int folder = (int)(strrchr(self.dli_fname, '/') - self.dli_fname);
+        for (size_t n; *list; list += n + (list[n] == ',')) {
+            int (*attach)(void) = NULL;
+            n = strcspn(list, ",");
+            snprintf(path, sizeof path, "%.*s/reprise-%.*s.so", folder, self.dli_fname, (int)n,
+                     list);
+            void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            if (library)
+                *(void **)&attach = dlsym(library, "reprise_attach_source_v1");
+            if (!library || !attach || attach())
+                cap->warn(library ? "a source cannot be attached" : dlerror());
+        }
+    }
 }
 
 /* Called by `record` in the main thread of a program that runs, which it has stopped. */

@@ -119,16 +119,6 @@ static void *count_malloc(void *p)
     return p;
 }
 
-static void count_free(void *p)
-{
-    struct counts *c = my_counts();
-
-    if (!c)
-        return;
-    counter_add(&c->frees, 1);
-    counter_add(&c->freed, malloc_usable_size(p));
-}
-
 /* -------------------------------------------------------------------------- intercepted calls */
 
 EXPORT void *malloc(size_t n)
@@ -153,7 +143,11 @@ EXPORT void free(void *p)
         return;
     if (!next_malloc)
         find_next();
-    count_free(p);
+    struct counts *c = my_counts();
+    if (c) {
+        counter_add(&c->frees, 1);
+        counter_add(&c->freed, malloc_usable_size(p));
+    }
     next_free(p);
 }
 

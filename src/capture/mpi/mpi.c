@@ -170,15 +170,6 @@ static void put_call(const struct call *c, uint64_t begin, uint64_t end)
         rp_mpi_request_put(rp_mpi_handle_at(c->last, 0), &op);
 }
 
-/* Collectives are counted even during a pause, because their numbers must agree between ranks. */
-static void count_call(const struct call *c)
-{
-    struct rp_mpi_comm *comm = has_number(c->what) ? comm_of(c->what, c->comm) : NULL;
-
-    if (comm)
-        atomic_fetch_add(&comm->sequence, 1);
-}
-
 /* A call in which a rank may hang is reported while it lasts. */
 static struct rp_flight *begin_call(const char *name, enum what what, rp_mpi_word comm,
                                     uint64_t begin)
@@ -213,8 +204,13 @@ static void end_call(const struct call *c, uint64_t begin)
         return;
     if (cap->ready())
         put_call(c, begin, cap->now());
-    else
-        count_call(c);
+    else {
+        /* Collectives are counted even during a pause, because their numbers must agree between
+         * ranks. */
+        struct rp_mpi_comm *comm = has_number(c->what) ? comm_of(c->what, c->comm) : NULL;
+        if (comm)
+            atomic_fetch_add(&comm->sequence, 1);
+    }
 }
 
 /* -------------------------------------------------------------------------- wrappers */
@@ -549,28 +545,23 @@ FREE_AS(PMPI_Win_free, Win_free)
 
 /* -------------------------------------------------------------------------- beginning */
 
-/* The first line of the library's version, as a fact of the recording. */
-static void put_version(const void *caller)
-{
-    static char text[8192]; /* the most that MPI may store */
-    int (*version)(char *, int *);
-    int n = 0;
-
-    *(void **)&version = rp_capture_next("PMPI_Get_library_version", caller, "libmpi");
-    if (!version || version(text, &n))
-        return;
-    text[strcspn(text, "\n")] = '\0';
-    text[120] = '\0';
-    cap->fact("mpi.library", text);
-}
-
 static void end_init(const char *name, uint64_t begin, const void *caller)
 {
     if (!cap->ready())
         return;
     rp_mpi_comms_begin(caller);
     put_span(name, OTHER, NULL, begin, cap->now());
-    put_version(caller);
+
+    /* The first line of the library's version, as a fact of the recording. */
+    static char text[8192]; /* the most that MPI may store */
+    int (*version)(char *, int *);
+    int n = 0;
+    *(void **)&version = rp_capture_next("PMPI_Get_library_version", caller, "libmpi");
+    if (version && !version(text, &n)) {
+        text[strcspn(text, "\n")] = '\0';
+        text[120] = '\0';
+        cap->fact("mpi.library", text);
+    }
 }
 
 #define INIT_AS(own, name_, n)                  \

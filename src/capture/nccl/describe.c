@@ -68,19 +68,6 @@ static void describe_op(struct rp_nccl_op *e, const char *func, const char *data
     e->count = count;
 }
 
-static void describe_coll1(struct rp_nccl_op *e, const struct rp_nccl_coll_v1 *c)
-{
-    describe_op(e, WORD(funcs, c->func), WORD(types, c->datatype), c->count);
-    copy_text(e->algorithm, sizeof e->algorithm, WORD(algorithms, c->algorithm));
-    copy_text(e->protocol, sizeof e->protocol, WORD(protocols, c->protocol));
-    copy_text(e->group, sizeof e->group, c->name);
-    e->hash = c->comm;
-    e->seq = c->seq;
-    e->root = c->root;
-    e->traffic = (int64_t)c->traffic_bytes;
-    e->channels = c->channels;
-}
-
 /* The fields that versions 2 to 6 have under the same names. */
 #define DESCRIBE_COLL(e, c)                                              \
     do {                                                                 \
@@ -95,7 +82,16 @@ static void describe_coll1(struct rp_nccl_op *e, const struct rp_nccl_coll_v1 *c
 static void describe_coll(struct rp_nccl_op *e, const struct rp_nccl_descr *d, int version)
 {
     if (version == 1) {
-        describe_coll1(e, &d->coll1);
+        /* Version 1 of the description. */
+        describe_op(e, WORD(funcs, d->coll1.func), WORD(types, d->coll1.datatype), d->coll1.count);
+        copy_text(e->algorithm, sizeof e->algorithm, WORD(algorithms, d->coll1.algorithm));
+        copy_text(e->protocol, sizeof e->protocol, WORD(protocols, d->coll1.protocol));
+        copy_text(e->group, sizeof e->group, d->coll1.name);
+        e->hash = d->coll1.comm;
+        e->seq = d->coll1.seq;
+        e->root = d->coll1.root;
+        e->traffic = (int64_t)d->coll1.traffic_bytes;
+        e->channels = d->coll1.channels;
     } else if (version == 2) {
         DESCRIBE_COLL(e, &d->coll2);
         e->traffic = (int64_t)d->coll2.traffic_bytes;

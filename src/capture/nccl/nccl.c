@@ -77,22 +77,6 @@ static int mask_of(int version)
     return mask;
 }
 
-static void put_comm(const struct rp_nccl_comm *comm, int version)
-{
-    char key[32], text[160];
-
-    if (version >= 4) {
-        snprintf(key, sizeof key, "nccl.comm.%u", comm->number);
-        snprintf(text, sizeof text, "%016llx %s rank %d of %d on %d nodes",
-                 (unsigned long long)comm->hash, comm->name, comm->rank, comm->ranks, comm->nodes);
-        cap->fact(key, text);
-    }
-    if (!comm->number) {
-        snprintf(text, sizeof text, "%d", version);
-        cap->fact("nccl.profiler_version", text);
-    }
-}
-
 /* All communicators share the mask, and other threads may be reading it, so it is stored once. */
 static int make_comm(void **context, int *mask, int version, const struct rp_nccl_comm *from)
 {
@@ -109,7 +93,19 @@ static int make_comm(void **context, int *mask, int version, const struct rp_ncc
     *comm = *from;
     comm->number = atomic_fetch_add(&comms, 1);
     *context = comm;
-    put_comm(comm, version);
+
+    /* Describes the communicator, and once the version of the interface. */
+    char key[32], text[160];
+    if (version >= 4) {
+        snprintf(key, sizeof key, "nccl.comm.%u", comm->number);
+        snprintf(text, sizeof text, "%016llx %s rank %d of %d on %d nodes",
+                 (unsigned long long)comm->hash, comm->name, comm->rank, comm->ranks, comm->nodes);
+        cap->fact(key, text);
+    }
+    if (!comm->number) {
+        snprintf(text, sizeof text, "%d", version);
+        cap->fact("nccl.profiler_version", text);
+    }
     *mask = mask_of(version);
     return 0;
 }
@@ -222,14 +218,6 @@ static void stop_nested(struct rp_nccl_op *e, uint64_t now)
     }
 }
 
-/* A launch is not an event of its own: its begin is kept for its collectives, which follow
-   immediately. If any other event comes first, the collectives are reported elsewhere. */
-static void note_launch(struct opened *o, const struct rp_nccl_comm *comm, uint64_t now)
-{
-    o->launched = now;
-    o->launcher = comm;
-}
-
 static uint64_t op_begin(struct opened *o, const struct rp_nccl_op *e, uint64_t now)
 {
     if (e->type != RP_NCCL_COLL && e->type != RP_NCCL_P2P)
@@ -262,8 +250,13 @@ static int event_start(void *context, void **handle, const struct rp_nccl_descr 
         return 0;
     struct opened *o = type == RP_NCCL_KERNEL_CHANNEL ? NULL : this_thread()->opened;
     if (type == RP_NCCL_KERNEL_LAUNCH) {
-        if (o)
-            note_launch(o, context, cap->now());
+        if (o) {
+            /* A launch is not an event of its own: its begin is kept for its collectives, which
+               follow immediately. If any other event comes first, the collectives are reported
+               elsewhere. */
+            o->launched = cap->now();
+            o->launcher = context;
+        }
         return 0;
     }
     struct rp_nccl_op *e = make_event(context, d, version, type, &number);

@@ -121,28 +121,6 @@ static const char *sizes_text(char *to, size_t size, const size_t *at, uint32_t 
     return to;
 }
 
-/* Adds the sizes and arguments: up to eight bytes as a number, larger ones by their size. */
-static void add_kernel(const struct rp_opencl_command *c, struct args *a)
-{
-    if (c->dims)
-        rp_capture_add_text(&a->list, "global",
-                            sizes_text(a->global, sizeof a->global, c->global, c->dims));
-    if (c->has_local)
-        rp_capture_add_text(&a->list, "local",
-                            sizes_text(a->local, sizeof a->local, c->local, c->dims));
-    for (uint32_t i = 0; i < c->kernel.nargs; i++) {
-        if (!c->kernel.args[i].is_set)
-            continue;
-        snprintf(a->keys[i], sizeof a->keys[i], "arg%u", i);
-        if (c->kernel.args[i].size <= 8)
-            snprintf(a->texts[i], sizeof a->texts[i], "0x%llx (%u bytes)",
-                     (unsigned long long)c->kernel.args[i].value, c->kernel.args[i].size);
-        else
-            snprintf(a->texts[i], sizeof a->texts[i], "%u bytes", c->kernel.args[i].size);
-        rp_capture_add_text(&a->list, a->keys[i], a->texts[i]);
-    }
-}
-
 /* -------------------------------------------------------------------------- a command */
 
 struct rp_opencl_command *rp_opencl_begin(const char *call, enum rp_ctf_kind kind, void *queue,
@@ -204,7 +182,25 @@ static void put_command(const struct rp_opencl_command *c, const uint64_t times[
         rp_capture_add_number(&args.list, keys[i], (int64_t)times[i]);
     if (c->bytes)
         rp_capture_add_number(&args.list, "bytes", (int64_t)c->bytes);
-    add_kernel(c, &args);
+
+    /* Adds the sizes and arguments: up to eight bytes as a number, larger ones by their size. */
+    if (c->dims)
+        rp_capture_add_text(&args.list, "global",
+                            sizes_text(args.global, sizeof args.global, c->global, c->dims));
+    if (c->has_local)
+        rp_capture_add_text(&args.list, "local",
+                            sizes_text(args.local, sizeof args.local, c->local, c->dims));
+    for (uint32_t i = 0; i < c->kernel.nargs; i++) {
+        if (!c->kernel.args[i].is_set)
+            continue;
+        snprintf(args.keys[i], sizeof args.keys[i], "arg%u", i);
+        if (c->kernel.args[i].size <= 8)
+            snprintf(args.texts[i], sizeof args.texts[i], "0x%llx (%u bytes)",
+                     (unsigned long long)c->kernel.args[i].value, c->kernel.args[i].size);
+        else
+            snprintf(args.texts[i], sizeof args.texts[i], "%u bytes", c->kernel.args[i].size);
+        rp_capture_add_text(&args.list, args.keys[i], args.texts[i]);
+    }
     span.args = args.list.at;
     span.nargs = args.list.n;
     rp_opencl.cap->span(&span);

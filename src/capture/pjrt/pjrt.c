@@ -159,27 +159,6 @@ static struct module *module_find(const void *loaded)
     return m;
 }
 
-/* Reads name and number of outputs of an executable. */
-static void module_describe(struct module *m, void *loaded)
-{
-    struct args a = {0}, name = {0}, outputs = {0};
-
-    a.word[RP_PJRT_ARG] = word_of(loaded);
-    if (!call(RP_PJRT_LOADED_EXECUTABLE, &a))
-        return;
-    void *executable = pointer_of(a.word[RP_PJRT_RESULT]);
-    name.word[RP_PJRT_ARG] = outputs.word[RP_PJRT_ARG] = word_of(executable);
-    if (call(RP_PJRT_EXECUTABLE_NAME, &name)) {
-        size_t n = (size_t)name.word[RP_PJRT_RESULT_SIZE];
-        m->name = calloc(n + 1, 1);
-        if (m->name)
-            memcpy(m->name, pointer_of(name.word[RP_PJRT_RESULT]), n);
-    }
-    if (call(RP_PJRT_EXECUTABLE_NUM_OUTPUTS, &outputs))
-        m->noutputs = (size_t)outputs.word[RP_PJRT_RESULT];
-    drop(RP_PJRT_EXECUTABLE_DESTROY, executable);
-}
-
 static char *copy_of(const void *bytes, size_t n)
 {
     char *copy = malloc(n + 1);
@@ -187,14 +166,6 @@ static char *copy_of(const void *bytes, size_t n)
     if (copy && n)
         memcpy(copy, bytes, n);
     return copy;
-}
-
-static void module_free(struct module *m)
-{
-    free(m->name);
-    free(m->code);
-    free(m->options);
-    free(m);
 }
 
 static void module_add(const uint64_t *args)
@@ -206,7 +177,23 @@ static void module_add(const uint64_t *args)
 
     if (!m)
         return;
-    module_describe(m, loaded);
+
+    /* Reads name and number of outputs of an executable. */
+    struct args a = {0}, name = {0}, outputs = {0};
+    a.word[RP_PJRT_ARG] = word_of(loaded);
+    if (call(RP_PJRT_LOADED_EXECUTABLE, &a)) {
+        void *executable = pointer_of(a.word[RP_PJRT_RESULT]);
+        name.word[RP_PJRT_ARG] = outputs.word[RP_PJRT_ARG] = word_of(executable);
+        if (call(RP_PJRT_EXECUTABLE_NAME, &name)) {
+            size_t n = (size_t)name.word[RP_PJRT_RESULT_SIZE];
+            m->name = calloc(n + 1, 1);
+            if (m->name)
+                memcpy(m->name, pointer_of(name.word[RP_PJRT_RESULT]), n);
+        }
+        if (call(RP_PJRT_EXECUTABLE_NUM_OUTPUTS, &outputs))
+            m->noutputs = (size_t)outputs.word[RP_PJRT_RESULT];
+        drop(RP_PJRT_EXECUTABLE_DESTROY, executable);
+    }
     if (!m->name)
         m->name = strdup("unnamed");
     m->wanted = m->name && !fnmatch(state.pattern, m->name, 0);
@@ -228,8 +215,12 @@ static void module_add(const uint64_t *args)
         m = NULL;
     }
     pthread_rwlock_unlock(&state.lock);
-    if (m)
-        module_free(m);
+    if (m) {
+        free(m->name);
+        free(m->code);
+        free(m->options);
+        free(m);
+    }
 }
 
 /* ---- files ---- */

@@ -59,34 +59,29 @@ static bool map_text(void)
     return p != MAP_FAILED;
 }
 
-static void read_again(int64_t now_ns)
-{
-    struct rp_perf_map_line line;
-    size_t lines = 0;
-
-    map.looked_ns = now_ns;
-    if (!map_text())
-        return;
-    map.looked_ns = now_ns;
-    const char *end = map.text + map.size;
-    for (const char *at = map.text; (at = memchr(at, '\n', (size_t)(end - at))); at++)
-        lines++;
-    map.room = lines < ENTRIES ? lines + 1 : ENTRIES;
-    map.at = rp_sample_pages(map.room * sizeof *map.at);
-    for (const char *at = map.text;
-         map.at && map.n < map.room && rp_perf_map_next(&at, end, &line);)
-        map.at[map.n++] = (struct rp_sample_symbol){line.start, (uint32_t)line.size,
-                                                    (uint32_t)(line.name - map.text)};
-    map.n = rp_sample_symbols_sort(map.at, map.n);
-}
-
 bool rp_sample_jit_find(uint64_t pc, int64_t now_ns, char *name, size_t size)
 {
     if (map.pid != rp_sample_pid)
         forget();
     const struct rp_sample_symbol *s = rp_sample_symbols_find(map.at, map.n, pc);
     if (!s && (!map.looked_ns || now_ns - map.looked_ns >= AGAIN_NS)) {
-        read_again(now_ns);
+        /* Reads all lines of the map. */
+        struct rp_perf_map_line line;
+        size_t lines = 0;
+        map.looked_ns = now_ns;
+        if (map_text()) {
+            map.looked_ns = now_ns;
+            const char *end = map.text + map.size;
+            for (const char *at = map.text; (at = memchr(at, '\n', (size_t)(end - at))); at++)
+                lines++;
+            map.room = lines < ENTRIES ? lines + 1 : ENTRIES;
+            map.at = rp_sample_pages(map.room * sizeof *map.at);
+            for (const char *at = map.text;
+                 map.at && map.n < map.room && rp_perf_map_next(&at, end, &line);)
+                map.at[map.n++] = (struct rp_sample_symbol){line.start, (uint32_t)line.size,
+                                                            (uint32_t)(line.name - map.text)};
+            map.n = rp_sample_symbols_sort(map.at, map.n);
+        }
         s = rp_sample_symbols_find(map.at, map.n, pc);
     }
     if (!s)

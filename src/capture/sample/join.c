@@ -73,26 +73,6 @@ static void put_native(struct joining *j, struct rp_sample_native *f)
         f->text = NULL;
 }
 
-/* Keeps the texts of the outer Python frames that are the same as in the previous sample. */
-static void keep_texts(const struct rp_sample_raw *raw, struct rp_sample_known *known,
-                       int64_t now_ns)
-{
-    size_t n = raw->npython, nlast = known->nlast, same = 0;
-
-    if (now_ns - known->looked_ns >= AGAIN_NS) {
-        known->looked_ns = now_ns;
-        nlast = 0;
-    }
-    while (same < n && same < nlast &&
-           raw->python[n - 1 - same].code == known->last[nlast - 1 - same].code &&
-           raw->python[n - 1 - same].instr == known->last[nlast - 1 - same].instr)
-        same++;
-    memmove(known->texts + (n - same), known->texts + (nlast - same), same * sizeof *known->texts);
-    memset(known->texts, 0, (n - same) * sizeof *known->texts);
-    memcpy(known->last, raw->python, (n == nlast ? n - same : n) * sizeof *known->last);
-    known->nlast = n;
-}
-
 /* The copy grows at once and shrinks slowly, because bytes that are missing in it are read later,
    when they may have changed. */
 static size_t enough_for(size_t before, uint64_t used)
@@ -113,7 +93,21 @@ size_t rp_sample_join(struct rp_sample_raw *raw, struct rp_sample_known *known, 
     struct rp_sample_chain *chain = &known->chains[!known->chain];
 
     *is_cut = true;
-    keep_texts(raw, known, now_ns);
+
+    /* Keeps the texts of the outer Python frames that are the same as in the previous sample. */
+    size_t n = raw->npython, nlast = known->nlast, same = 0;
+    if (now_ns - known->looked_ns >= AGAIN_NS) {
+        known->looked_ns = now_ns;
+        nlast = 0;
+    }
+    while (same < n && same < nlast &&
+           raw->python[n - 1 - same].code == known->last[nlast - 1 - same].code &&
+           raw->python[n - 1 - same].instr == known->last[nlast - 1 - same].instr)
+        same++;
+    memmove(known->texts + (n - same), known->texts + (nlast - same), same * sizeof *known->texts);
+    memset(known->texts, 0, (n - same) * sizeof *known->texts);
+    memcpy(known->last, raw->python, (n == nlast ? n - same : n) * sizeof *known->last);
+    known->nlast = n;
     if (raw->has_native) {
         rp_sample_unwind(&regs, &raw->copy, &known->chains[known->chain], chain);
         known->chain = !known->chain;
@@ -210,13 +204,6 @@ static unsigned plan_windows(struct rp_sample_raw *raw, uint64_t state,
     return n;
 }
 
-static void take_windows(struct rp_sample_raw *raw, const struct rp_sample_part *parts, unsigned n)
-{
-    for (unsigned i = 0, k = 0; k < n; i++)
-        if (parts[k].to == raw->windows[i].bytes)
-            raw->windows[i].n = parts[k++].got;
-}
-
 void rp_sample_grab(struct rp_sample_raw *raw, uint64_t state, uint32_t tid)
 {
     size_t wanted = raw->copy.enough ? raw->copy.enough : RP_SAMPLE_STACK;
@@ -235,7 +222,9 @@ void rp_sample_grab(struct rp_sample_raw *raw, uint64_t state, uint32_t tid)
         add_part(parts, &n, raw->copy.at, raw->copy.bytes, wanted);
     }
     rp_sample_gather(parts, n);
-    take_windows(raw, parts, nwindows);
+    for (unsigned i = 0, k = 0; k < nwindows; i++)
+        if (parts[k].to == raw->windows[i].bytes)
+            raw->windows[i].n = parts[k++].got;
     if (raw->has_native)
         raw->copy.n = parts[n - 1].got;
     raw->npython = 0;

@@ -94,29 +94,6 @@ static bool is_permitted(void)
 
 /* -------------------------------------------------------------------------- names */
 
-/* Reads "ffffffff81000000 T _stext", and after a tab the module; an address of 0 is hidden from
-   this process. */
-static void take_name(const char *line)
-{
-    char *rest;
-    uint64_t address = strtoull(line, &rest, 16);
-
-    if (address && rest[0] == ' ' && strchr("tTwW", rest[1]) && rest[2] == ' ' && nnames < NAMES)
-        names[nnames++] =
-            (struct rp_sample_symbol){address, UINT32_MAX, (uint32_t)(rest + 3 - texts)};
-}
-
-static void find_marks(void)
-{
-    for (size_t i = 0; i < nnames; i++)
-        for (size_t k = 0; k < NMARKS; k++) {
-            if (marks[k].from && !marks[k].to && names[i].address > marks[k].from)
-                marks[k].to = names[i].address;
-            if (!marks[k].from && !strcmp(texts + names[i].name, marks[k].name))
-                marks[k].from = names[i].address;
-        }
-}
-
 bool rp_sample_kernel_names(unsigned pages)
 {
     enum { SIZE = 32 << 20 };
@@ -137,7 +114,15 @@ bool rp_sample_kernel_names(unsigned pages)
         n += (size_t)got;
         for (char *end; (end = memchr(texts + taken, '\n', n - taken));) {
             *end = '\0';
-            take_name(texts + taken);
+
+            /* Reads "ffffffff81000000 T _stext", and after a tab the module; an address of 0 is
+               hidden from this process. */
+            char *rest;
+            uint64_t address = strtoull(texts + taken, &rest, 16);
+            if (address && rest[0] == ' ' && strchr("tTwW", rest[1]) && rest[2] == ' ' &&
+                nnames < NAMES)
+                names[nnames++] =
+                    (struct rp_sample_symbol){address, UINT32_MAX, (uint32_t)(rest + 3 - texts)};
             taken = (size_t)(end + 1 - texts);
         }
     }
@@ -146,7 +131,13 @@ bool rp_sample_kernel_names(unsigned pages)
     if (fd >= 0)
         close(fd);
     nnames = rp_sample_symbols_sort(names, nnames);
-    find_marks();
+    for (size_t i = 0; i < nnames; i++)
+        for (size_t k = 0; k < NMARKS; k++) {
+            if (marks[k].from && !marks[k].to && names[i].address > marks[k].from)
+                marks[k].to = names[i].address;
+            if (!marks[k].from && !strcmp(texts + names[i].name, marks[k].name))
+                marks[k].from = names[i].address;
+        }
     phase = READ;
     return true;
 }
@@ -244,15 +235,18 @@ static void take_record(struct rp_sample_kernel *k, uint64_t at, uint64_t size)
     *c = fresh;
 }
 
-static void take_records(struct rp_sample_kernel *k)
+uint32_t rp_sample_kernel_put(struct rp_sample_kernel *k, const struct rp_sample_regs *regs,
+                              const char *frames[RP_SAMPLE_FRAMES], uint32_t n)
 {
+    const struct call *c = k->calls;
+    uint64_t pc = regs->at[RP_SAMPLE_PC];
+
+    /* Takes the samples that the kernel has written since the last look. */
     uint64_t head = __atomic_load_n(&k->head->data_head, __ATOMIC_ACQUIRE);
     uint64_t at = k->head->data_tail;
-
     while (at < head) {
         struct perf_event_header h;
         uint64_t first = word_at(k, at);
-
         memcpy(&h, &first, sizeof h);
         if (h.size < sizeof h || h.size > head - at)
             break;
@@ -261,15 +255,6 @@ static void take_records(struct rp_sample_kernel *k)
         at += h.size;
     }
     __atomic_store_n(&k->head->data_tail, head, __ATOMIC_RELEASE);
-}
-
-uint32_t rp_sample_kernel_put(struct rp_sample_kernel *k, const struct rp_sample_regs *regs,
-                              const char *frames[RP_SAMPLE_FRAMES], uint32_t n)
-{
-    const struct call *c = k->calls;
-    uint64_t pc = regs->at[RP_SAMPLE_PC];
-
-    take_records(k);
     while (c < k->calls + KEPT && (c->sp != regs->at[RP_SAMPLE_SP] || c->pc - pc > RP_SAMPLE_CALL))
         c++; /* a restarted call is at its instruction */
     if (c == k->calls + KEPT)

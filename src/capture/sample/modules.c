@@ -356,21 +356,6 @@ static const char *make_text(uint64_t pc, uint64_t start)
     return rp_sample_intern(text);
 }
 
-/* The text for code that the program has generated: by its own map, or else one text for each page.
-   Python's trampolines (-X perf) are left out, because they are next to the frames of Python that
-   they call. */
-static const char *made_text(uint64_t pc, int64_t now_ns)
-{
-    char name[608], text[640];
-
-    if (!rp_sample_jit_find(pc, now_ns, name, sizeof name))
-        return make_text(pc & ~UINT64_C(4095), 0);
-    if (!strncmp(name, "py::", 4))
-        return NULL;
-    snprintf(text, sizeof text, "native\t%s\t[jit]\t0", name);
-    return rp_sample_intern(text);
-}
-
 const char *rp_sample_native_text(uint64_t pc, uint64_t start, int64_t now_ns)
 {
     static struct {
@@ -381,8 +366,18 @@ const char *rp_sample_native_text(uint64_t pc, uint64_t start, int64_t now_ns)
 
     if (start)
         pc = start; /* one text a function */
-    else if (!rp_sample_module_find(pc))
-        return made_text(pc, now_ns);
+    else if (!rp_sample_module_find(pc)) {
+        /* The text for code that the program has generated: by its own map, or else one text for
+           each page. Python's trampolines (-X perf) are left out, because they are next to the
+           frames of Python that they call. */
+        char name[608], text[640];
+        if (!rp_sample_jit_find(pc, now_ns, name, sizeof name))
+            return make_text(pc & ~UINT64_C(4095), 0);
+        if (!strncmp(name, "py::", 4))
+            return NULL;
+        snprintf(text, sizeof text, "native\t%s\t[jit]\t0", name);
+        return rp_sample_intern(text);
+    }
     size_t i = (size_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 48) % TEXTS;
     if (!known && !(known = rp_sample_pages(TEXTS * sizeof *known)))
         return NULL;

@@ -287,18 +287,13 @@ static uint32_t put_kernel(struct thread *t, const char *frames[RP_SAMPLE_FRAMES
 
 /* -------------------------------------------------------------------------- writing */
 
-static void put_name(struct thread *t)
-{
-    if (!t->is_named && t->name[0])
-        cap->thread_name(t->tid, t->name);
-    t->is_named = true;
-}
-
 static void put_sample(struct thread *t, struct rp_capture_sample *s)
 {
     s->tid = t->tid;
     cap->sample(s);
-    put_name(t);
+    if (!t->is_named && t->name[0])
+        cap->thread_name(t->tid, t->name);
+    t->is_named = true;
     ntaken++;
 }
 
@@ -795,28 +790,6 @@ static void set_state(uint32_t tid, uint64_t state)
         t->state = state;
 }
 
-/* Threads that have ended make room for others. */
-static void drop_threads(void)
-{
-    for (size_t i = 0; i < nthreads;) {
-        struct thread *t = threads[i];
-
-        if (t->is_listed) {
-            t->is_listed = false;
-            i++;
-            continue;
-        }
-        end_repeat(t);
-        take_all_answers(t);
-        end_wait(t);
-        rp_sample_go(&t->stop);
-        forget_files(t);
-        close_kernel(t);
-        threads[i] = threads[--nthreads];
-        threads[nthreads] = t;
-    }
-}
-
 static void list_threads(int64_t now_ns)
 {
     char buffer[8192], path[40];
@@ -841,7 +814,24 @@ static void list_threads(int64_t now_ns)
         }
     }
     close(fd);
-    drop_threads();
+
+    /* Threads that have ended make room for others. */
+    for (size_t i = 0; i < nthreads;) {
+        struct thread *t = threads[i];
+        if (t->is_listed) {
+            t->is_listed = false;
+            i++;
+            continue;
+        }
+        end_repeat(t);
+        take_all_answers(t);
+        end_wait(t);
+        rp_sample_go(&t->stop);
+        forget_files(t);
+        close_kernel(t);
+        threads[i] = threads[--nthreads];
+        threads[nthreads] = t;
+    }
     for (size_t i = 0; i < nthreads; i++) {
         threads[i]->state = 0;
         if (now_ns - threads[i]->checked_ns >= CHECK_NS)
@@ -893,30 +883,6 @@ static bool threads_changed(int64_t now_ns)
     return true;
 }
 
-/* Reports the time that the handlers have taken since the last time. */
-static void tell_spent(void)
-{
-    static uint64_t told, in_a_millisecond;
-    uint64_t spent = rp_sample_signal_spent();
-
-    if (!in_a_millisecond)
-        in_a_millisecond = cap->ticks(1000000);
-    if (in_a_millisecond)
-        cap->spent((spent - told) * 1000000 / in_a_millisecond);
-    told = spent;
-}
-
-static void end_waits(void)
-{
-    for (size_t i = 0; i < nthreads; i++) {
-        end_repeat(threads[i]);
-        take_all_answers(threads[i]);
-        end_wait(threads[i]);
-    }
-    repeats = false;
-    last_ns = 0;
-}
-
 /* The core's thread was ended and started again, so its files are lost. */
 static void lose_files(void)
 {
@@ -957,7 +923,13 @@ static void sample_tick(void)
     int64_t now_ns = monotonic_ns();
 
     if (!cap->active()) {
-        end_waits();
+        for (size_t i = 0; i < nthreads; i++) {
+            end_repeat(threads[i]);
+            take_all_answers(threads[i]);
+            end_wait(threads[i]);
+        }
+        repeats = false;
+        last_ns = 0;
         return;
     }
     if (!is_begun) {
@@ -969,7 +941,15 @@ static void sample_tick(void)
     look_for_modules(now_ns);
     if (threads_changed(now_ns)) {
         list_threads(now_ns);
-        tell_spent();
+
+        /* Reports the time that the handlers have taken since the last time. */
+        static uint64_t told, in_a_millisecond;
+        uint64_t spent = rp_sample_signal_spent();
+        if (!in_a_millisecond)
+            in_a_millisecond = cap->ticks(1000000);
+        if (in_a_millisecond)
+            cap->spent((spent - told) * 1000000 / in_a_millisecond);
+        told = spent;
     }
     int64_t weight_ns = last_ns && now_ns - last_ns < GAP_NS ? now_ns - last_ns : period_ns;
     last_ns = now_ns;

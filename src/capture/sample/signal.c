@@ -72,17 +72,6 @@ static void copy_registers(struct rp_sample_regs *to, const ucontext_t *from)
     to->known = (UINT64_C(1) << RP_SAMPLE_REGS) - 1;
 }
 
-/* Counts processor time by the clock of the trace; for calls that were interrupted, the usual
-   time. */
-static void count_spent(uint64_t ticks)
-{
-    if (ticks < interrupted)
-        atomic_store(&usual, ticks);
-    else
-        ticks = atomic_load(&usual);
-    atomic_fetch_add(&spent, ticks);
-}
-
 /* Finds the request to which the signal belongs, and begins it; NULL if there is none. */
 static struct rp_sample_request *begin_answer(const siginfo_t *info)
 {
@@ -119,7 +108,15 @@ static void on_ask(int number, siginfo_t *info, void *context)
     to->raw.copy.enough = atomic_load(&q->enough);
     to->ticks = began;
     rp_sample_grab(&to->raw, atomic_load(&q->state), q->tid);
-    count_spent(cap->now() - began);
+
+    /* Counts processor time by the clock of the trace; for calls that were interrupted, the usual
+       time. */
+    uint64_t ticks = cap->now() - began;
+    if (ticks < interrupted)
+        atomic_store(&usual, ticks);
+    else
+        ticks = atomic_load(&usual);
+    atomic_fetch_add(&spent, ticks);
     atomic_store(&q->written, n + 1);
     atomic_compare_exchange_strong(&q->phase, &busy, ANSWERED);
     errno = saved;

@@ -245,16 +245,6 @@ static void restore(struct machine *m, uint64_t reg)
         m->r->at[reg] = m->first ? m->first->at[reg] : (struct place){SAME, 0, 0};
 }
 
-static void restore_state(struct machine *m)
-{
-    if (m->nstates) {
-        struct rules *s = &m->states[--m->nstates];
-
-        m->r->cfa = s->cfa;
-        memcpy(m->r->at, s->at, sizeof s->at);
-    }
-}
-
 /* Handles the instructions of the extended set that set a rule. */
 static bool set_rule(struct machine *m, uint8_t op, struct bytes *b)
 {
@@ -326,8 +316,13 @@ static bool extended(struct machine *m, uint8_t op, struct bytes *b)
         if (m->nstates < STATES)
             m->states[m->nstates++] = *m->r;
         return true;
-    case 0x0b:
-        restore_state(m);
+    case 0x0b: {
+        if (m->nstates) {
+            struct rules *s = &m->states[--m->nstates];
+            m->r->cfa = s->cfa;
+            memcpy(m->r->at, s->at, sizeof s->at);
+        }
+    }
         return true;
     case 0x0f: /* def_cfa_expression */
         take_expression(m, b, &m->r->cfa, AT_EXPRESSION);

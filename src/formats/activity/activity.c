@@ -328,10 +328,15 @@ enum rp_code rp_activity_intern(struct rp_activity *a, const char *text, size_t 
     return rp_proto_trace_intern(&a->t, bytes, out, err);
 }
 
-/* Adds device, stream and correlation as the passes and questions look for them. */
-static enum rp_code add_place(struct rp_activity *a, struct rp_activity_event *e, uint32_t index,
-                              struct rp_raw *raw, struct rp_err *err)
+enum rp_code rp_activity_add(struct rp_activity *a, struct rp_activity_event *e, struct rp_err *err)
 {
+    struct rp_raw raw = {.name = e->name, .origin = a->origin[e->kind][0]};
+    uint32_t index;
+
+    RP_TRY(find_track(a, e->process, e->device < 0 ? RP_ACTIVITY_HOST : e->device, e->track,
+                      &raw.track, &index, err));
+
+    /* Adds device, stream and correlation as the passes and questions look for them. */
     if (e->nargs > RP_ACTIVITY_ARGS - 4)
         e->nargs = RP_ACTIVITY_ARGS - 4;
     if (e->device != RP_ACTIVITY_HOST && e->kind != RP_ACTIVITY_COUNTER) {
@@ -341,38 +346,25 @@ static enum rp_code add_place(struct rp_activity *a, struct rp_activity_event *e
     if (e->waits_for > 0 && e->waits_for < RP_MERGED_ID_STEP)
         RP_TRY(rp_activity_int(a, e, "wait_on_cuda_event_record_corr_id",
                                e->waits_for + (int64_t)index * RP_MERGED_ID_STEP, err));
-    if (e->correlation <= 0 || e->correlation >= RP_MERGED_ID_STEP)
-        return RP_OK;
-    raw->has_link = true;
-    raw->link = e->correlation + (int64_t)index * RP_MERGED_ID_STEP;
-    return rp_activity_int(a, e, "correlation", raw->link, err);
-}
-
-static void set_times(struct rp_activity *a, const struct rp_activity_event *e, struct rp_raw *raw)
-{
-    raw->ts_ns = rp_proto_trace_clamp(&a->t, e->begin_ns);
-    raw->dur_ns = RP_OPEN_NS;
-    if (kinds[e->kind].phase == 'X' && e->end_ns == RP_ACTIVITY_NO_END)
-        raw->origin = a->origin[e->kind][1];
-    else if (kinds[e->kind].phase == 'X')
-        raw->dur_ns = rp_proto_trace_clamp(&a->t, e->end_ns) - raw->ts_ns;
-    if (raw->dur_ns < RP_OPEN_NS) {
-        a->t.health->negative_dur++;
-        raw->dur_ns = 0;
+    if (e->correlation > 0 && e->correlation < RP_MERGED_ID_STEP) {
+        raw.has_link = true;
+        raw.link = e->correlation + (int64_t)index * RP_MERGED_ID_STEP;
+        RP_TRY(rp_activity_int(a, e, "correlation", raw.link, err));
     }
-    a->first_ns = raw->ts_ns < a->first_ns ? raw->ts_ns : a->first_ns;
-    a->last_ns = raw->ts_ns > a->last_ns ? raw->ts_ns : a->last_ns;
-}
 
-enum rp_code rp_activity_add(struct rp_activity *a, struct rp_activity_event *e, struct rp_err *err)
-{
-    struct rp_raw raw = {.name = e->name, .origin = a->origin[e->kind][0]};
-    uint32_t index;
-
-    RP_TRY(find_track(a, e->process, e->device < 0 ? RP_ACTIVITY_HOST : e->device, e->track,
-                      &raw.track, &index, err));
-    RP_TRY(add_place(a, e, index, &raw, err));
-    set_times(a, e, &raw);
+    /* The times; a span may have no end, or end before its begin. */
+    raw.ts_ns = rp_proto_trace_clamp(&a->t, e->begin_ns);
+    raw.dur_ns = RP_OPEN_NS;
+    if (kinds[e->kind].phase == 'X' && e->end_ns == RP_ACTIVITY_NO_END)
+        raw.origin = a->origin[e->kind][1];
+    else if (kinds[e->kind].phase == 'X')
+        raw.dur_ns = rp_proto_trace_clamp(&a->t, e->end_ns) - raw.ts_ns;
+    if (raw.dur_ns < RP_OPEN_NS) {
+        a->t.health->negative_dur++;
+        raw.dur_ns = 0;
+    }
+    a->first_ns = raw.ts_ns < a->first_ns ? raw.ts_ns : a->first_ns;
+    a->last_ns = raw.ts_ns > a->last_ns ? raw.ts_ns : a->last_ns;
     raw.args = e->args;
     raw.nargs = e->nargs;
     if (e->nargs)
@@ -476,32 +468,6 @@ static enum rp_code ranks_are_numbered(const struct rp_activity *a, bool *out, s
     return RP_OK;
 }
 
-/* "python (rank 3)", "GPU 0 (rank 3)" */
-static enum rp_code name_place(struct rp_activity *a, const struct rp_activity_place *place,
-                               int64_t rank, struct rp_err *err)
-{
-    const struct rp_activity_process *p = &a->processes.at[place->process];
-    const char *own = rp_builder_borrow_str(a->t.builder, p->name, NULL);
-    char name[300], text[340];
-    rp_str id;
-
-    if (place->track == RP_NONE)
-        return RP_OK;
-    if (place->device >= 0)
-        snprintf(name, sizeof name, "GPU %lld", (long long)place->device);
-    else
-        snprintf(name, sizeof name, "%.250s", own);
-    if (a->nranks > 1)
-        snprintf(text, sizeof text, *name ? "%s (rank %lld)" : "%srank %lld", name,
-                 (long long)rank);
-    else
-        snprintf(text, sizeof text, "%s", name);
-    if (!*text)
-        return RP_OK;
-    RP_TRY(rp_proto_trace_text(&a->t, text, &id, err));
-    return rp_proto_trace_name(&a->t, place->track, true, id, err);
-}
-
 static void put_rank(struct rp_activity *a, struct rp_emit *e, const struct rp_activity_process *p,
                      int64_t rank, int64_t world)
 {
@@ -526,21 +492,6 @@ static void put_rank(struct rp_activity *a, struct rp_emit *e, const struct rp_a
     rp_emit_text(e, "]}");
 }
 
-/* Writes the records that describe the ranks of a merged trace. */
-static enum rp_code describe_ranks(struct rp_activity *a, bool numbered, struct rp_err *err)
-{
-    RP_SCOPED(rp_emit_abandon) struct rp_emit e = {0};
-
-    RP_TRY(rp_emit_open_memory(&e, err));
-    for (uint32_t i = 0; i < a->ranks.n; i++) {
-        const struct rp_activity_process *p = &a->processes.at[a->ranks.at[i]];
-
-        put_rank(a, &e, p, numbered ? p->rank : i, p->world ? p->world : a->nranks);
-    }
-    rp_emit_char(&e, ']');
-    return rp_proto_trace_meta(&a->t, RP_MERGED_KEY, &e, err);
-}
-
 static enum rp_code name_ranks(struct rp_activity *a, struct rp_err *err)
 {
     bool numbered;
@@ -551,10 +502,38 @@ static enum rp_code name_ranks(struct rp_activity *a, struct rp_err *err)
         uint32_t index = index_of(a, place->process);
         int64_t rank = numbered && a->nranks > 1 ? a->processes.at[a->ranks.at[index]].rank : index;
 
-        RP_TRY(name_place(a, place, rank, err));
+        /* "python (rank 3)", "GPU 0 (rank 3)" */
+        const struct rp_activity_process *p = &a->processes.at[place->process];
+        const char *own = rp_builder_borrow_str(a->t.builder, p->name, NULL);
+        char name[300], text[340];
+        rp_str id;
+        if (place->track == RP_NONE)
+            continue;
+        if (place->device >= 0)
+            snprintf(name, sizeof name, "GPU %lld", (long long)place->device);
+        else
+            snprintf(name, sizeof name, "%.250s", own);
+        if (a->nranks > 1)
+            snprintf(text, sizeof text, *name ? "%s (rank %lld)" : "%srank %lld", name,
+                     (long long)rank);
+        else
+            snprintf(text, sizeof text, "%s", name);
+        if (!*text)
+            continue;
+        RP_TRY(rp_proto_trace_text(&a->t, text, &id, err));
+        RP_TRY(rp_proto_trace_name(&a->t, place->track, true, id, err));
     }
-    if (a->nranks > 1)
-        return describe_ranks(a, numbered, err);
+    if (a->nranks > 1) {
+        /* Writes the records that describe the ranks of a merged trace. */
+        RP_SCOPED(rp_emit_abandon) struct rp_emit e = {0};
+        RP_TRY(rp_emit_open_memory(&e, err));
+        for (uint32_t i = 0; i < a->ranks.n; i++) {
+            const struct rp_activity_process *p = &a->processes.at[a->ranks.at[i]];
+            put_rank(a, &e, p, numbered ? p->rank : i, p->world ? p->world : a->nranks);
+        }
+        rp_emit_char(&e, ']');
+        return rp_proto_trace_meta(&a->t, RP_MERGED_KEY, &e, err);
+    }
     if (a->ranks.n && a->processes.at[a->ranks.at[0]].rank != RP_NO_RANK) {
         a->t.trace->rank = (int32_t)a->processes.at[a->ranks.at[0]].rank;
         a->t.trace->world_size = (int32_t)a->processes.at[a->ranks.at[0]].world;
@@ -562,8 +541,10 @@ static enum rp_code name_ranks(struct rp_activity *a, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code add_warnings(struct rp_activity *a, struct rp_err *err)
+enum rp_code rp_activity_finish(struct rp_activity *a, struct rp_import *to, int64_t begin_ns,
+                                struct rp_err *err)
 {
+    RP_TRY(name_ranks(a, err));
     if (a->skipped) {
         a->t.health->skipped_events += (int64_t)a->skipped;
         RP_TRY(rp_builder_warn(
@@ -575,13 +556,5 @@ static enum rp_code add_warnings(struct rp_activity *a, struct rp_err *err)
                                "%u processes without device work belong to no known rank: their "
                                "calls are shown with the first",
                                a->others));
-    return RP_OK;
-}
-
-enum rp_code rp_activity_finish(struct rp_activity *a, struct rp_import *to, int64_t begin_ns,
-                                struct rp_err *err)
-{
-    RP_TRY(name_ranks(a, err));
-    RP_TRY(add_warnings(a, err));
     return rp_proto_trace_finish(&a->t, to, begin_ns, err);
 }

@@ -111,24 +111,6 @@ static void put_placeholder(struct rp_proto_writer *w, const char *name,
     rp_proto_end(w, node);
 }
 
-static void put_call(struct rp_blade *b, const uint64_t *inputs, const struct outputs *outputs)
-{
-    struct rp_proto_writer *w = &b->graph;
-    size_t node = rp_proto_begin(w, RP_TF_GRAPH_NODE);
-
-    rp_proto_put_text(w, RP_TF_NODE_NAME, "cluster");
-    rp_proto_put_text(w, RP_TF_NODE_OP, "PartitionedCall");
-    for (size_t i = 0; i < b->arguments.n; i++)
-        rp_proto_put_text(w, RP_TF_NODE_INPUT, b->feeds[i]);
-    put_types_attr(w, "Tin", inputs, b->arguments.n);
-    put_types_attr(w, "Tout", outputs->types.at, outputs->types.n);
-    rp_tf_put_attr_bytes(w, "f", RP_TF_ATTR_FUNC, b->call.at, b->call.n);
-    rp_tf_put_attr_bytes(w, "config", RP_TF_ATTR_S, "", 0);
-    rp_tf_put_attr_bytes(w, "config_proto", RP_TF_ATTR_S, "", 0);
-    rp_tf_put_attr_bytes(w, "executor_type", RP_TF_ATTR_S, "", 0);
-    rp_proto_end(w, node);
-}
-
 static enum rp_code name_ports(struct rp_blade *b, size_t noutputs, struct rp_err *err)
 {
     b->nfetches = noutputs;
@@ -160,7 +142,19 @@ enum rp_code rp_blade_make_graph(struct rp_blade *b, struct rp_err *err)
             inputs[i] = b->arguments.at[i].type;
             put_placeholder(&b->graph, b->feeds[i], &b->arguments.at[i]);
         }
-        put_call(b, inputs, &outputs);
+        struct rp_proto_writer *w = &b->graph;
+        size_t node = rp_proto_begin(w, RP_TF_GRAPH_NODE);
+        rp_proto_put_text(w, RP_TF_NODE_NAME, "cluster");
+        rp_proto_put_text(w, RP_TF_NODE_OP, "PartitionedCall");
+        for (size_t i = 0; i < b->arguments.n; i++)
+            rp_proto_put_text(w, RP_TF_NODE_INPUT, b->feeds[i]);
+        put_types_attr(w, "Tin", inputs, b->arguments.n);
+        put_types_attr(w, "Tout", outputs.types.at, outputs.types.n);
+        rp_tf_put_attr_bytes(w, "f", RP_TF_ATTR_FUNC, b->call.at, b->call.n);
+        rp_tf_put_attr_bytes(w, "config", RP_TF_ATTR_S, "", 0);
+        rp_tf_put_attr_bytes(w, "config_proto", RP_TF_ATTR_S, "", 0);
+        rp_tf_put_attr_bytes(w, "executor_type", RP_TF_ATTR_S, "", 0);
+        rp_proto_end(w, node);
         rp_proto_put_bytes(&b->graph, RP_TF_GRAPH_LIBRARY, b->library.at, b->library.n);
         size_t versions = rp_proto_begin(&b->graph, RP_TF_GRAPH_VERSIONS);
         rp_proto_put_varint(&b->graph, RP_TF_VERSIONS_PRODUCER, (uint64_t)b->graph_version);

@@ -263,24 +263,6 @@ static enum rp_code set_peak(struct rp_buffers *b, const struct rp_buffer_lives 
     return RP_OK;
 }
 
-static enum rp_code find_peak(struct rp_buffers *b, struct rp_err *err)
-{
-    struct rp_arena scratch = RP_ARENA_INIT;
-    struct rp_buffer_lives lives;
-    enum rp_code code = rp_buffers_lives(b, &scratch, &lives, err);
-
-    if (b->has_peak) {
-        b->stated_peak_bytes = b->peak_bytes;
-        b->stated_peak_at = b->peak_at;
-    }
-    if (code == RP_OK && lives.n && lives.peak_bytes > 0)
-        code = set_peak(b, &lives, &scratch, err);
-    rp_arena_release(&scratch);
-    if (b->has_peak && b->peak_at >= 0 && b->peak_at < (int64_t)b->order.n)
-        b->peak_instruction = b->order.at[b->peak_at];
-    return code;
-}
-
 enum rp_code rp_buffers_read_ranges(struct rp_buffers *b, const char *text, size_t n,
                                     const struct rp_limits *limits, struct rp_err *err)
 {
@@ -307,7 +289,19 @@ enum rp_code rp_buffers_read_ranges(struct rp_buffers *b, const char *text, size
             RP_TRY(read_live(&r));
         }
     }
-    return find_peak(b, err);
+    struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_buffer_lives lives;
+    enum rp_code code = rp_buffers_lives(b, &scratch, &lives, err);
+    if (b->has_peak) {
+        b->stated_peak_bytes = b->peak_bytes;
+        b->stated_peak_at = b->peak_at;
+    }
+    if (code == RP_OK && lives.n && lives.peak_bytes > 0)
+        code = set_peak(b, &lives, &scratch, err);
+    rp_arena_release(&scratch);
+    if (b->has_peak && b->peak_at >= 0 && b->peak_at < (int64_t)b->order.n)
+        b->peak_instruction = b->order.at[b->peak_at];
+    return code;
 }
 
 enum rp_code rp_buffers_read_report(const char *text, size_t n, int64_t *total_bytes,

@@ -71,26 +71,23 @@ static int64_t small_size(uint64_t value)
 
 /* ------------------------------------------------------------------ names of instructions */
 
-static enum rp_code read_instruction(struct proto_reader *r, struct rp_proto_cursor c)
-{
-    struct rp_bytes name = {(const uint8_t *)"", 0};
-    uint64_t id = 0;
-    uint32_t text;
-
-    RP_TRY(rp_proto_read(c,
-                         (const struct rp_proto_slot[]){
-                             {INSTRUCTION_NAME, .bytes = &name}, {INSTRUCTION_ID, .u64 = &id}, {0}},
-                         r->err));
-    RP_TRY(keep_name(r, rp_arena_copy(&r->b->arena, (const char *)name.at, name.n), &text));
-    return rp_map_put(&r->names, id, text, r->err);
-}
-
 static enum rp_code read_computation(struct proto_reader *r, struct rp_proto_cursor c)
 {
     struct rp_proto_item it;
 
-    while (rp_proto_next_bytes(&c, COMPUTATION_INSTRUCTION, &it))
-        RP_TRY(read_instruction(r, rp_proto_enter(&c, &it)));
+    while (rp_proto_next_bytes(&c, COMPUTATION_INSTRUCTION, &it)) {
+        /* One instruction: its number leads to its name. */
+        struct rp_bytes name = {(const uint8_t *)"", 0};
+        uint64_t id = 0;
+        uint32_t text;
+        RP_TRY(rp_proto_read(rp_proto_enter(&c, &it),
+                             (const struct rp_proto_slot[]){{INSTRUCTION_NAME, .bytes = &name},
+                                                            {INSTRUCTION_ID, .u64 = &id},
+                                                            {0}},
+                             r->err));
+        RP_TRY(keep_name(r, rp_arena_copy(&r->b->arena, (const char *)name.at, name.n), &text));
+        RP_TRY(rp_map_put(&r->names, id, text, r->err));
+    }
     return rp_proto_finish(&c, r->err);
 }
 
@@ -156,26 +153,6 @@ static enum rp_code read_logical(struct proto_reader *r, struct rp_proto_cursor 
 
 /* ------------------------------------------------------------------ allocations */
 
-static enum rp_code read_assigned(struct proto_reader *r, struct rp_proto_cursor c)
-{
-    struct rp_buffer_value v = {.name = "", .allocation = (uint32_t)r->b->allocations.n};
-    uint64_t offset = 0, size = 0;
-
-    RP_TRY(rp_proto_read(c,
-                         (const struct rp_proto_slot[]){{ASSIGNED_ID, .i64 = &v.id},
-                                                        {ASSIGNED_OFFSET, .u64 = &offset},
-                                                        {ASSIGNED_SIZE, .u64 = &size},
-                                                        {0}},
-                         r->err));
-    v.offset = small_size(offset);
-    v.bytes = small_size(size);
-    uint32_t text = rp_map_get(&r->logical, (uint64_t)v.id);
-    if (text != RP_MAP_NONE)
-        v.name = r->texts.at[text];
-    RP_TRY(rp_map_put(&r->values, (uint64_t)v.id, (uint32_t)r->b->values.n, r->err));
-    return rp_vec_push(&r->b->values, v, r->err);
-}
-
 static enum rp_code read_allocation(struct proto_reader *r, struct rp_proto_cursor c)
 {
     struct rp_buffer_allocation a = {.argument = -1, .kind = RP_BUFFER_TEMPORARY};
@@ -193,8 +170,24 @@ static enum rp_code read_allocation(struct proto_reader *r, struct rp_proto_curs
 
     while (rp_proto_next(&c, &it))
         if (!rp_proto_take(slots, &it) && it.number == ALLOCATION_ASSIGNED &&
-            it.wire == RP_WIRE_BYTES)
-            RP_TRY(read_assigned(r, rp_proto_enter(&c, &it)));
+            it.wire == RP_WIRE_BYTES) {
+            /* A value that is placed in this allocation. */
+            struct rp_buffer_value v = {.name = "", .allocation = (uint32_t)r->b->allocations.n};
+            uint64_t offset = 0, size = 0;
+            RP_TRY(rp_proto_read(rp_proto_enter(&c, &it),
+                                 (const struct rp_proto_slot[]){{ASSIGNED_ID, .i64 = &v.id},
+                                                                {ASSIGNED_OFFSET, .u64 = &offset},
+                                                                {ASSIGNED_SIZE, .u64 = &size},
+                                                                {0}},
+                                 r->err));
+            v.offset = small_size(offset);
+            v.bytes = small_size(size);
+            uint32_t text = rp_map_get(&r->logical, (uint64_t)v.id);
+            if (text != RP_MAP_NONE)
+                v.name = r->texts.at[text];
+            RP_TRY(rp_map_put(&r->values, (uint64_t)v.id, (uint32_t)r->b->values.n, r->err));
+            RP_TRY(rp_vec_push(&r->b->values, v, r->err));
+        }
     RP_TRY(rp_proto_finish(&c, r->err));
     a.number = small_size(number);
     a.bytes = small_size(bytes);

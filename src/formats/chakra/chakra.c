@@ -98,22 +98,6 @@ static size_t without_number(const char *name, size_t n)
     return at > 1 && at < n - 1 && name[at - 1] == '(' ? at - 1 : n;
 }
 
-static enum rp_code node_opcode(struct chakra *r, const struct node *node, uint32_t *id)
-{
-    const char *name = rp_program_text(r->p, node->name);
-
-    if (node->type == NODE_COLLECTIVE && node->collective < COLLECTIVES)
-        name = collective_names[node->collective];
-    else if (!*name || node->type == NODE_METADATA)
-        name = type_names[node->type < NODE_TYPES ? node->type : 0];
-    else if (node->type == 5 ||
-             node->type == 6) /* these are named by their endpoints, which all differ */
-        name = type_names[node->type];
-    name = rp_arena_copy(&r->p->arena, name, without_number(name, strlen(name)));
-    return name ? rp_program_string(r->p, name, strlen(name), id, r->err)
-                : rp_err_nomem(r->err, "naming nodes");
-}
-
 static enum rp_code add_control(struct chakra *r, const struct node *node)
 {
     char one[32];
@@ -135,24 +119,6 @@ static enum rp_code add_control(struct chakra *r, const struct node *node)
     return keep_attr(r, RP_ATTR_CONTROL_PREDECESSORS, r->text.at, r->text.n);
 }
 
-/* Sets the work that the file states for a node: its operations, and the size of its tensors. */
-static enum rp_code give_cost(struct chakra *r, const struct node *node)
-{
-    struct rp_cost cost = {0, 0, 0};
-
-    for (size_t i = 0; i < node->nattrs; i++) {
-        const struct rp_slice *attr = &r->attrs.at[node->attrs + i];
-        const char *key = rp_program_text(r->p, attr->key);
-
-        if (!strcmp(key, "num_ops"))
-            cost.flops = strtod(attr->at, NULL);
-        else if (!strcmp(key, "tensor_size"))
-            cost.bytes = strtod(attr->at, NULL);
-    }
-    r->known = r->known || cost.flops > 0 || cost.bytes > 0;
-    return rp_vec_push(&r->p->given, cost, r->err);
-}
-
 static enum rp_code chakra_add_node(struct chakra *r, const struct node *node)
 {
     struct rp_new_op op = {.code = RP_OP_FOREIGN, .shape = node->shape};
@@ -162,7 +128,19 @@ static enum rp_code chakra_add_node(struct chakra *r, const struct node *node)
 
     snprintf(id, sizeof id, "%" PRIu64, node->id);
     RP_TRY(rp_program_string(r->p, id, strlen(id), &op.name, r->err));
-    RP_TRY(node_opcode(r, node, &op.foreign));
+
+    /* What a node does is told by its type, or by its name without the number. */
+    const char *name = rp_program_text(r->p, node->name);
+    if (node->type == NODE_COLLECTIVE && node->collective < COLLECTIVES)
+        name = collective_names[node->collective];
+    else if (!*name || node->type == NODE_METADATA)
+        name = type_names[node->type < NODE_TYPES ? node->type : 0];
+    else if (node->type == 5 ||
+             node->type == 6) /* these are named by their endpoints, which all differ */
+        name = type_names[node->type];
+    name = rp_arena_copy(&r->p->arena, name, without_number(name, strlen(name)));
+    RP_TRY(name ? rp_program_string(r->p, name, strlen(name), &op.foreign, r->err)
+                : rp_err_nomem(r->err, "naming nodes"));
     RP_TRY(rp_program_add_op(r->p, &op, &made, r->err));
     for (size_t i = 0; i < node->ndata; i++) {
         uint32_t from = rp_map_get(&r->op_of, r->deps.at[node->data + i]);
@@ -170,7 +148,20 @@ static enum rp_code chakra_add_node(struct chakra *r, const struct node *node)
         if (from != RP_MAP_NONE && from != made)
             RP_TRY(rp_program_add_operand(r->p, from, 0, r->err));
     }
-    RP_TRY(give_cost(r, node));
+
+    /* Sets the work that the file states for a node: its operations, and the size of its tensors.
+     */
+    struct rp_cost cost = {0, 0, 0};
+    for (size_t i = 0; i < node->nattrs; i++) {
+        const struct rp_slice *attr = &r->attrs.at[node->attrs + i];
+        const char *key = rp_program_text(r->p, attr->key);
+        if (!strcmp(key, "num_ops"))
+            cost.flops = strtod(attr->at, NULL);
+        else if (!strcmp(key, "tensor_size"))
+            cost.bytes = strtod(attr->at, NULL);
+    }
+    r->known = r->known || cost.flops > 0 || cost.bytes > 0;
+    RP_TRY(rp_vec_push(&r->p->given, cost, r->err));
     RP_TRY(add_control(r, node));
     for (size_t i = 0; i < node->nattrs + (r->attrs.n - kept); i++) {
         const struct rp_slice *attr = i < node->nattrs ? &r->attrs.at[node->attrs + i]

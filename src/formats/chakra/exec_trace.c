@@ -196,62 +196,7 @@ static enum rp_code read_arguments(struct exec_trace *r, struct rp_json_token ra
     return find_tensors(r, raw, outputs);
 }
 
-static enum rp_code read_outputs(struct exec_trace *r, struct rp_json_token raw, uint32_t *shape)
-{
-    const char *end = raw.text + raw.len;
-
-    RP_TRY(read_arguments(r, raw, true));
-    return rp_exec_shape(r->p, memmem(raw.text, raw.len, "\"shapes\"", 8),
-                         memmem(raw.text, raw.len, "\"types\"", 7), end, shape, r->err);
-}
-
-static enum rp_code add_node(struct exec_trace *r, const struct rp_new_op *op)
-{
-    uint32_t id, maker;
-
-    if (r->p->nops >= r->limits.events)
-        return rp_err_set(r->err, RP_LIMIT, "more than %llu nodes",
-                          (unsigned long long)r->limits.events);
-    RP_TRY(rp_program_add_op(r->p, op, &id, r->err));
-    for (size_t i = 0; i < r->reads.n; i++) {
-        maker = rp_map_get(&r->maker, r->reads.at[i]);
-        if (maker != RP_MAP_NONE && maker != id)
-            RP_TRY(rp_program_add_operand(r->p, maker, 0, r->err));
-    }
-    for (size_t i = 0; i < r->makes.n; i++)
-        RP_TRY(rp_map_put(&r->maker, r->makes.at[i], id, r->err));
-    RP_TRY(rp_map_put(&r->op_of, r->id, id, r->err));
-    RP_TRY(rp_vec_push(&r->parents, r->parent, r->err));
-    return rp_vec_push(&r->p->given, rp_exec_cost(&r->node), r->err);
-}
-
 #define MAX_NESTING 64
-
-/* Work is counted once, at the innermost node that has any: an operator with only a view inside
-   keeps its own work. If no node's work is known, none is set. */
-static void keep_innermost(struct exec_trace *r)
-{
-    struct rp_cost *given = r->p->given.at;
-    bool any = false;
-
-    for (uint32_t i = 0; i < r->parents.n; i++) {
-        bool flops = given[i].flops > 0 || given[i].transcendentals > 0;
-        uint32_t outer = i;
-
-        for (int left = MAX_NESTING; left && (flops || given[i].bytes > 0); left--) {
-            outer = rp_map_get(&r->op_of, r->parents.at[outer]);
-            if (outer == RP_MAP_NONE || outer == i)
-                break;
-            if (flops)
-                given[outer].flops = given[outer].transcendentals = 0;
-            if (given[i].bytes > 0)
-                given[outer].bytes = 0;
-        }
-        any = any || flops || given[i].bytes > 0;
-    }
-    if (!any)
-        r->p->given.n = 0;
-}
 
 static uint64_t integer_of(struct rp_json_token raw)
 {
@@ -289,8 +234,12 @@ static enum rp_code node_field(struct exec_trace *r, struct rp_json_token key, s
         r->node.nin = exec_read_dims(raw.text, raw.text + raw.len, r->node.in);
     if (is_key(key, "output_shapes"))
         r->node.nout = exec_read_dims(raw.text, raw.text + raw.len, r->node.out);
-    if (is_key(key, "outputs"))
-        return read_outputs(r, raw, &op->shape);
+    if (is_key(key, "outputs")) {
+        const char *end = raw.text + raw.len;
+        RP_TRY(read_arguments(r, raw, true));
+        return rp_exec_shape(r->p, memmem(raw.text, raw.len, "\"shapes\"", 8),
+                             memmem(raw.text, raw.len, "\"types\"", 7), end, &op->shape, r->err);
+    }
     return RP_OK;
 }
 
@@ -315,7 +264,23 @@ static enum rp_code read_node(struct exec_trace *r)
         key.text = name;
         RP_TRY(node_field(r, key, &op));
     }
-    return add_node(r, &op);
+
+    /* The operands are the operators that made the tensors which this one reads. */
+    uint32_t id, maker;
+    if (r->p->nops >= r->limits.events)
+        return rp_err_set(r->err, RP_LIMIT, "more than %llu nodes",
+                          (unsigned long long)r->limits.events);
+    RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
+    for (size_t i = 0; i < r->reads.n; i++) {
+        maker = rp_map_get(&r->maker, r->reads.at[i]);
+        if (maker != RP_MAP_NONE && maker != id)
+            RP_TRY(rp_program_add_operand(r->p, maker, 0, r->err));
+    }
+    for (size_t i = 0; i < r->makes.n; i++)
+        RP_TRY(rp_map_put(&r->maker, r->makes.at[i], id, r->err));
+    RP_TRY(rp_map_put(&r->op_of, r->id, id, r->err));
+    RP_TRY(rp_vec_push(&r->parents, r->parent, r->err));
+    return rp_vec_push(&r->p->given, rp_exec_cost(&r->node), r->err);
 }
 
 static enum rp_code read_nodes(struct exec_trace *r)
@@ -337,7 +302,27 @@ static enum rp_code read_nodes(struct exec_trace *r)
             RP_TRY(read_node(r));
     }
     RP_TRY(rp_json_finish(r->json, r->err));
-    keep_innermost(r);
+
+    /* Work is counted once, at the innermost node that has any: an operator with only a view inside
+       keeps its own work. If no node's work is known, none is set. */
+    struct rp_cost *given = r->p->given.at;
+    bool any = false;
+    for (uint32_t i = 0; i < r->parents.n; i++) {
+        bool flops = given[i].flops > 0 || given[i].transcendentals > 0;
+        uint32_t outer = i;
+        for (int left = MAX_NESTING; left && (flops || given[i].bytes > 0); left--) {
+            outer = rp_map_get(&r->op_of, r->parents.at[outer]);
+            if (outer == RP_MAP_NONE || outer == i)
+                break;
+            if (flops)
+                given[outer].flops = given[outer].transcendentals = 0;
+            if (given[i].bytes > 0)
+                given[outer].bytes = 0;
+        }
+        any = any || flops || given[i].bytes > 0;
+    }
+    if (!any)
+        r->p->given.n = 0;
     return rp_program_finish(r->p, r->err);
 }
 

@@ -293,21 +293,6 @@ static enum rp_code node_shape(struct rp_chrome *r, uint32_t node, uint32_t n, u
     return RP_OK;
 }
 
-/* Appends the argument, or replaces the earlier one with its key. */
-static enum rp_code put_arg(struct rp_chrome *r, const struct rp_arg *arg, uint32_t twin,
-                            struct rp_chrome_args *out, struct rp_err *err)
-{
-    if (twin) {
-        r->args.at[twin - 1] = *arg;
-        out->duplicates++;
-        return RP_OK;
-    }
-    r->args.n = out->n;
-    RP_TRY(rp_vec_push(&r->args, *arg, err));
-    out->n++;
-    return RP_OK;
-}
-
 /* Reads one argument; *node is the node before it and becomes its own, or 0 outside the tree. */
 static enum rp_code read_arg(struct rp_chrome *r, struct rp_json_token *token, uint32_t *node,
                              struct rp_chrome_args *out, struct rp_err *err)
@@ -337,7 +322,17 @@ static enum rp_code read_arg(struct rp_chrome *r, struct rp_json_token *token, u
     if (*node ? r->nodes.at[*node].is_correlation : is_correlation(r, arg.key))
         RP_TRY(rp_chrome_set_correlation(r, &arg, &v, out, err));
     uint32_t twin = *node ? r->nodes.at[*node].replaces : find_twin(r, out->n, arg.key);
-    return put_arg(r, &arg, twin, out, err);
+
+    /* Appends the argument, or replaces the earlier one with its key. */
+    if (twin) {
+        r->args.at[twin - 1] = arg;
+        out->duplicates++;
+        return RP_OK;
+    }
+    r->args.n = out->n;
+    RP_TRY(rp_vec_push(&r->args, arg, err));
+    out->n++;
+    return RP_OK;
 }
 
 enum rp_code rp_chrome_read_args(struct rp_chrome *r, uint32_t root, struct rp_chrome_args *out,

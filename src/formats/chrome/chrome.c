@@ -83,17 +83,6 @@ static enum rp_sniff sniff_dftracer(const uint8_t *head, size_t n, const char *f
 
 /* -------------------------------------------------------------------------- the document */
 
-static enum rp_code report_progress(struct rp_chrome *r, struct rp_err *err)
-{
-    const struct rp_read_options *o = r->options;
-    bool compressed = *rp_input_compression(r->in) != '\0';
-
-    if (o->progress && !o->progress(o->progress_user, rp_json_offset(r->json),
-                                    compressed ? 0 : rp_input_file_size(r->in)))
-        return rp_err_set(err, RP_CANCELLED, "reading was cancelled");
-    return RP_OK;
-}
-
 /* Reads the elements of the list, to its end or to a syntax error. */
 static enum rp_code read_elements(struct rp_chrome *r, struct rp_err *err)
 {
@@ -119,7 +108,11 @@ static enum rp_code read_elements(struct rp_chrome *r, struct rp_err *err)
         r->in_event = false;
         if (!--left) {
             left = PROGRESS_EVENTS;
-            RP_TRY(report_progress(r, err));
+            const struct rp_read_options *o = r->options;
+            bool compressed = *rp_input_compression(r->in) != '\0';
+            if (o->progress && !o->progress(o->progress_user, rp_json_offset(r->json),
+                                            compressed ? 0 : rp_input_file_size(r->in)))
+                return rp_err_set(err, RP_CANCELLED, "reading was cancelled");
         }
     }
     return RP_OK;
@@ -277,34 +270,6 @@ static enum rp_code end_with_error(struct rp_chrome *r, enum rp_code code, struc
     return r->options->salvage ? warn_salvaged(r, &why, err) : code;
 }
 
-/* The text is complete: checks that it has events. */
-static enum rp_code check_list(struct rp_chrome *r, struct rp_err *err)
-{
-    if (!r->has_list)
-        return rp_err_set(err, RP_FORMAT,
-                          "JSON, but not a trace: it has no list of events ('traceEvents')");
-    if (!r->nevents && !r->sampled.samples.n && (r->is_array || r->health->skipped_events))
-        return rp_err_set(
-            err, RP_FORMAT,
-            "JSON, but not a trace: none of the %lld elements of its list is an event",
-            (long long)r->health->skipped_events);
-    return RP_OK;
-}
-
-/* Skipped bytes are counted in health and reported from there. */
-static enum rp_code warn_commas(struct rp_chrome *r, const struct rp_json_stats *stats,
-                                struct rp_err *err)
-{
-    if (r->bare_breaks)
-        RP_TRY(rp_builder_warn(r->builder, err,
-                               "the file is damaged: commas between events are missing"));
-    if (stats->trailing_commas)
-        RP_TRY(rp_builder_warn(
-            r->builder, err,
-            "a comma before a closing bracket is not strict JSON; nothing was skipped"));
-    return RP_OK;
-}
-
 static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
 {
     struct rp_err why;
@@ -322,8 +287,25 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
     } else if (stats.truncated) { /* only the end of the compressed stream is missing, not data */
         RP_TRY(warn_early(r, r->content_bytes, true, err));
     }
-    RP_TRY(check_list(r, err));
-    RP_TRY(warn_commas(r, &stats, err));
+
+    /* The text is complete: checks that it has events. */
+    if (!r->has_list)
+        return rp_err_set(err, RP_FORMAT,
+                          "JSON, but not a trace: it has no list of events ('traceEvents')");
+    if (!r->nevents && !r->sampled.samples.n && (r->is_array || r->health->skipped_events))
+        return rp_err_set(
+            err, RP_FORMAT,
+            "JSON, but not a trace: none of the %lld elements of its list is an event",
+            (long long)r->health->skipped_events);
+
+    /* Skipped bytes are counted in health and reported from there. */
+    if (r->bare_breaks)
+        RP_TRY(rp_builder_warn(r->builder, err,
+                               "the file is damaged: commas between events are missing"));
+    if (stats.trailing_commas)
+        RP_TRY(rp_builder_warn(
+            r->builder, err,
+            "a comma before a closing bracket is not strict JSON; nothing was skipped"));
     if (rp_input_trailing(r->in))
         RP_TRY(rp_builder_warn(r->builder, err,
                                "other data follows the compressed data and was ignored"));

@@ -467,22 +467,6 @@ static enum rp_code put_ident(struct rp_chrome *r, const struct rp_chrome_ident 
     return RP_OK;
 }
 
-/* Makes one text of a local id and its process, "local:PID:ID", so that equal ids of two processes
-   stay apart, also after the trace is written and read again. The pid may come after the id. */
-static enum rp_code scope_id(struct rp_chrome *r, struct rp_chrome_event *e, struct rp_err *err)
-{
-    static const char word[] = "local:";
-
-    r->scratch.n = 0;
-    RP_TRY(rp_vec_reserve(&r->scratch, sizeof word, err));
-    memcpy(r->scratch.at, word, sizeof word - 1);
-    r->scratch.n = sizeof word - 1;
-    RP_TRY(put_ident(r, &e->pid, err));
-    RP_TRY(put_ident(r, &e->id, err));
-    e->id = (struct rp_chrome_ident){.given = true};
-    return rp_chrome_intern(r, r->scratch.at, r->scratch.n - 1, &e->id.text, err);
-}
-
 static enum rp_code add_flow(struct rp_chrome *r, const struct rp_chrome_event *e, rp_track track,
                              uint16_t origin, struct rp_err *err)
 {
@@ -593,7 +577,19 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
     r->nevents++;
     if (e->id.local) {
         scoped = *e;
-        RP_TRY(scope_id(r, &scoped, err));
+
+        /* Makes one text of a local id and its process, "local:PID:ID", so that equal ids of two
+           processes stay apart, also after the trace is written and read again. The pid may come
+           after the id. */
+        static const char word[] = "local:";
+        r->scratch.n = 0;
+        RP_TRY(rp_vec_reserve(&r->scratch, sizeof word, err));
+        memcpy(r->scratch.at, word, sizeof word - 1);
+        r->scratch.n = sizeof word - 1;
+        RP_TRY(put_ident(r, &scoped.pid, err));
+        RP_TRY(put_ident(r, &scoped.id, err));
+        scoped.id = (struct rp_chrome_ident){.given = true};
+        RP_TRY(rp_chrome_intern(r, r->scratch.at, r->scratch.n - 1, &scoped.id.text, err));
         e = &scoped;
     }
     if (e->phase == 's' || e->phase == 't' || e->phase == 'f')

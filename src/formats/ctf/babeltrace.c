@@ -364,14 +364,6 @@ static enum rp_code build_graph(struct graph *g, const char *folder, struct sink
     return RP_OK;
 }
 
-static void release_graph(const struct library *bt, struct graph *g)
-{
-    bt->value_put_ref(g->params);
-    bt->graph_put_ref(g->graph);
-    bt->plugin_put_ref(g->ctf);
-    bt->plugin_put_ref(g->utils);
-}
-
 /* All of its functions; it stays loaded. */
 static enum rp_code load_library(struct library *bt, struct rp_err *err)
 {
@@ -405,7 +397,10 @@ enum rp_code rp_ctf_babeltrace_run(const char *folder, struct rp_ctf_wire *w, st
         status = bt->graph_run(g.graph);
     if (code == RP_OK && status != BT_GRAPH_RUN_STATUS_OK)
         code = tell_error(bt, err, "is damaged");
-    release_graph(bt, &g);
+    bt->value_put_ref(g.params);
+    bt->graph_put_ref(g.graph);
+    bt->plugin_put_ref(g.ctf);
+    bt->plugin_put_ref(g.utils);
     return code;
 }
 

@@ -236,17 +236,6 @@ void rp_ctf_reader_release(struct rp_ctf_reader *r)
 RP_ORDER(by_stream, struct rp_ctf_bytes, RP_UP(head.pid), RP_UP(head.tid), RP_UP(head.instance),
          RP_UP(head.sequence))
 
-static enum rp_code report_progress(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
-                                    struct rp_err *err)
-{
-    const struct rp_read_options *o = r->t.options;
-
-    r->done_bytes += p->content;
-    if (o->progress && !o->progress(o->progress_user, r->done_bytes, r->total_bytes))
-        return rp_err_set(err, RP_CANCELLED, "reading was cancelled");
-    return RP_OK;
-}
-
 /* With salvage the events before the damage are kept, and the next packet is read. */
 static enum rp_code read_packet(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
                                 struct rp_err *err)
@@ -307,7 +296,10 @@ static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, struct rp_
             RP_TRY(rp_ctf_stream_gap(r, err)); /* whether open ranges continue is not known */
         RP_TRY(read_packet(r, p, err));
         RP_TRY(note_lost(r, &p->head, err));
-        RP_TRY(report_progress(r, p, err));
+        const struct rp_read_options *o = r->t.options;
+        r->done_bytes += p->content;
+        if (o->progress && !o->progress(o->progress_user, r->done_bytes, r->total_bytes))
+            return rp_err_set(err, RP_CANCELLED, "reading was cancelled");
     }
     return rp_ctf_stream_end(r, err);
 }

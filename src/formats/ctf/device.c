@@ -103,17 +103,6 @@ enum { WORK, WAIT_STREAM, WAIT_DEVICE };
 /* Of a copy, and of its overlap with the next work: clocks are not exact to less. */
 #define LONG_NS 10000
 
-static enum rp_code keep_copy(struct rp_ctf_reader *r, const struct rp_ctf_bound *b,
-                              struct rp_err *err)
-{
-    struct rp_ctf_copy copy = {.b = *b,
-                               .next_ns = INT64_MAX,
-                               .event = rp_builder_count(r->t.builder),
-                               .bound = (uint32_t)r->bounds.n};
-
-    return rp_vec_push(&r->copies, copy, err);
-}
-
 enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_span *e,
                                 const struct rp_raw *raw, struct rp_err *err)
 {
@@ -137,8 +126,13 @@ enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_spa
                e->kind != RP_CTF_KIND_MEMSET) {
         return RP_OK;
     }
-    if (b.what == WORK && e->kind != RP_CTF_KIND_KERNEL && raw->dur_ns > LONG_NS)
-        RP_TRY(keep_copy(r, &b, err));
+    if (b.what == WORK && e->kind != RP_CTF_KIND_KERNEL && raw->dur_ns > LONG_NS) {
+        struct rp_ctf_copy copy = {.b = b,
+                                   .next_ns = INT64_MAX,
+                                   .event = rp_builder_count(r->t.builder),
+                                   .bound = (uint32_t)r->bounds.n};
+        RP_TRY(rp_vec_push(&r->copies, copy, err));
+    }
     return rp_vec_push(&r->bounds, b, err);
 }
 

@@ -221,15 +221,6 @@ static void forget_calls(struct rp_ctf_other *o, size_t i)
     o->calls.n--;
 }
 
-static enum rp_code put_unbegun(struct rp_ctf_other *o, const struct rp_ctf_other_row *e,
-                                size_t base, rp_track track, rp_str name, struct rp_err *err)
-{
-    struct rp_raw raw = {.ts_ns = e->ns, .dur_ns = RP_OPEN_NS, .name = name, .track = track};
-
-    RP_TRY(origin_of(o, e, base, 'E', false, &raw.origin, err));
-    return rp_builder_add(o->t.builder, &raw, err);
-}
-
 static enum rp_code close_call(struct rp_ctf_other *o, const struct rp_ctf_other_row *e,
                                size_t base, struct rp_err *err)
 {
@@ -247,8 +238,11 @@ static enum rp_code close_call(struct rp_ctf_other *o, const struct rp_ctf_other
         if (c->track == track && c->base == base_name && c->name == name)
             break;
     }
-    if (!i)
-        return put_unbegun(o, e, base, track, name, err);
+    if (!i) {
+        struct rp_raw raw = {.ts_ns = e->ns, .dur_ns = RP_OPEN_NS, .name = name, .track = track};
+        RP_TRY(origin_of(o, e, base, 'E', false, &raw.origin, err));
+        return rp_builder_add(o->t.builder, &raw, err);
+    }
     for (size_t k = o->calls.n; k > i; k--) { /* their exits were lost */
         if (o->calls.at[k - 1]->track != track)
             continue;

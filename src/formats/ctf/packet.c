@@ -205,15 +205,6 @@ static enum rp_code read_enter(struct cursor *c, struct rp_err *err)
     return begin_span(c, e.lane == RANGE_LANE ? 0 : e.lane, &span, err);
 }
 
-static enum rp_code read_leave(struct cursor *c, struct rp_err *err)
-{
-    struct rp_ctf_leave e;
-
-    memcpy(&e, c->at, sizeof e);
-    c->at += sizeof e;
-    return end_span(c, e.lane == RANGE_LANE ? 0 : e.lane, e.result, err);
-}
-
 /* -------------------------------------------------------------------------- pauses */
 
 /* What is open has ended for us when the pause began: when it really ended is not recorded. */
@@ -237,40 +228,7 @@ static enum rp_code read_pause(struct cursor *c, struct rp_err *err)
     return rp_vec_push(&r->pauses, pause, err);
 }
 
-/* The event after that of a pause, if the recording went on. */
-static enum rp_code read_resume(struct cursor *c, struct rp_err *err)
-{
-    struct rp_ctf_reader *r = c->r;
-
-    if (r->pauses.n && r->pauses.at[r->pauses.n - 1].image == c->p->head.image &&
-        !r->pauses.at[r->pauses.n - 1].end)
-        r->pauses.at[r->pauses.n - 1].end = c->ticks;
-    return flush_spans(r, err); /* ends in the pause are not there: what is open stays so */
-}
-
 RP_ORDER(by_begin, struct rp_ctf_pause, RP_UP(image), RP_UP(begin), RP_DOWN(end))
-
-/* One of each process and begin, sorted by both. Several threads of a process report the same
- * pause: the first to go on gives its end. */
-static void join_pauses(struct rp_ctf_reader *r)
-{
-    size_t n = 0;
-
-    rp_sort(r->pauses.at, r->pauses.n, sizeof *r->pauses.at, by_begin);
-    for (size_t i = 0; i < r->pauses.n; i++) {
-        struct rp_ctf_pause *p = &r->pauses.at[i], *before = n ? &r->pauses.at[n - 1] : NULL;
-
-        if (before && before->image == p->image && before->begin == p->begin) {
-            if (p->end && (!before->end || p->end < before->end))
-                before->end = p->end;
-            if (p->by_helper)
-                before->track = p->track;
-        } else {
-            r->pauses.at[n++] = *p;
-        }
-    }
-    r->pauses.n = n;
-}
 
 static enum rp_code end_late(struct rp_ctf_reader *r, struct rp_ctf_late *late, struct rp_err *err)
 {
@@ -303,7 +261,21 @@ enum rp_code rp_ctf_pauses_settle(struct rp_ctf_reader *r, struct rp_err *err)
     int64_t total_ns = 0;
     size_t n = 0;
 
-    join_pauses(r);
+    /* One of each process and begin, sorted by both. Several threads of a process report the same
+     * pause: the first to go on gives its end. */
+    rp_sort(r->pauses.at, r->pauses.n, sizeof *r->pauses.at, by_begin);
+    for (size_t i = 0; i < r->pauses.n; i++) {
+        struct rp_ctf_pause *p = &r->pauses.at[i], *before = n ? &r->pauses.at[n - 1] : NULL;
+        if (before && before->image == p->image && before->begin == p->begin) {
+            if (p->end && (!before->end || p->end < before->end))
+                before->end = p->end;
+            if (p->by_helper)
+                before->track = p->track;
+        } else {
+            r->pauses.at[n++] = *p;
+        }
+    }
+    r->pauses.n = n;
     for (size_t i = 0; i < r->late.n; i++)
         RP_TRY(end_late(r, &r->late.at[i], err));
     for (size_t i = 0; i < r->pauses.n; i++) {
@@ -605,8 +577,12 @@ static enum rp_code read_event(struct cursor *c, enum rp_ctf_event id, struct rp
         return read_counter(c, err);
     case RP_CTF_ENTER:
         return read_enter(c, err);
-    case RP_CTF_LEAVE:
-        return read_leave(c, err);
+    case RP_CTF_LEAVE: {
+        struct rp_ctf_leave e;
+        memcpy(&e, c->at, sizeof e);
+        c->at += sizeof e;
+        return end_span(c, e.lane == RANGE_LANE ? 0 : e.lane, e.result, err);
+    }
     case RP_CTF_ASYNC_BEGIN:
         return read_async(c, 'b', err);
     case RP_CTF_ASYNC_END:
@@ -622,8 +598,14 @@ static enum rp_code read_event(struct cursor *c, enum rp_ctf_event id, struct rp
     case RP_CTF_CLOCK:
         c->at += sizeof(struct rp_ctf_clock);
         return RP_OK;
-    case RP_CTF_RESUME:
-        return read_resume(c, err);
+    case RP_CTF_RESUME: {
+        /* The event after that of a pause, if the recording went on. */
+        struct rp_ctf_reader *r = c->r;
+        if (r->pauses.n && r->pauses.at[r->pauses.n - 1].image == c->p->head.image &&
+            !r->pauses.at[r->pauses.n - 1].end)
+            r->pauses.at[r->pauses.n - 1].end = c->ticks;
+        return flush_spans(r, err); /* ends in the pause are not there: what is open stays so */
+    }
     case RP_CTF_PAUSE:
         return read_pause(c, err);
     case RP_CTF_SAMPLE:

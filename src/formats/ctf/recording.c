@@ -153,29 +153,6 @@ static enum rp_code scan_trace(struct scan *s, const char *folder, struct rp_err
     return code;
 }
 
-static void report_account(const struct rp_ctf_account *account, struct rp_recording *out)
-{
-    uint64_t lost = rp_ctf_account_lost(account);
-    size_t n = 0;
-
-    out->lost = lost > out->lost ? lost : out->lost;
-    out->overwritten = account->events[RP_CTF_LOSS_OVERWRITTEN];
-    out->setup_ns = (int64_t)account->setup_ns;
-    out->cpu_ns = (int64_t)account->cpu_ns;
-    out->recorded_step_ns = (int64_t)account->recorded_ns;
-    out->unrecorded_step_ns = (int64_t)account->unrecorded_ns;
-    out->unrecorded_least_ns = (int64_t)account->unrecorded_least_ns;
-    out->unrecorded_most_ns = (int64_t)account->unrecorded_most_ns;
-    out->loaded = account->loaded;
-    out->commands = account->commands;
-    out->marks = account->marks;
-    out->cost_ns += out->setup_ns;
-    for (int why = 0; why < RP_CTF_LOSS_OVERWRITTEN; why++)
-        if (account->events[why] && n < sizeof out->lost_because)
-            n += (size_t)snprintf(out->lost_because + n, sizeof out->lost_because - n, "%s%s",
-                                  n ? "; " : "", rp_ctf_loss_text((enum rp_ctf_loss)why));
-}
-
 enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out, struct rp_err *err)
 {
     struct rp_recording known = {.struct_size = out->struct_size};
@@ -201,7 +178,26 @@ enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out, str
     if (s.costed > 0) /* the first packets of a process are older than its measurement */
         known.cost_ns = (int64_t)(s.cost_ns / s.costed * (double)known.events);
     known.thread_ns = (int64_t)s.thread_ns;
-    report_account(&s.account, &known);
+
+    /* The account says what was lost, and what the recording cost. */
+    uint64_t lost = rp_ctf_account_lost(&s.account);
+    size_t n = 0;
+    known.lost = lost > known.lost ? lost : known.lost;
+    known.overwritten = s.account.events[RP_CTF_LOSS_OVERWRITTEN];
+    known.setup_ns = (int64_t)s.account.setup_ns;
+    known.cpu_ns = (int64_t)s.account.cpu_ns;
+    known.recorded_step_ns = (int64_t)s.account.recorded_ns;
+    known.unrecorded_step_ns = (int64_t)s.account.unrecorded_ns;
+    known.unrecorded_least_ns = (int64_t)s.account.unrecorded_least_ns;
+    known.unrecorded_most_ns = (int64_t)s.account.unrecorded_most_ns;
+    known.loaded = s.account.loaded;
+    known.commands = s.account.commands;
+    known.marks = s.account.marks;
+    known.cost_ns += known.setup_ns;
+    for (int why = 0; why < RP_CTF_LOSS_OVERWRITTEN; why++)
+        if (s.account.events[why] && n < sizeof known.lost_because)
+            n += (size_t)snprintf(known.lost_because + n, sizeof known.lost_because - n, "%s%s",
+                                  n ? "; " : "", rp_ctf_loss_text((enum rp_ctf_loss)why));
     memcpy(out, &known, out->struct_size < sizeof known ? out->struct_size : sizeof known);
     rp_map_release(&s.streams);
     rp_map_release(&s.processes);
@@ -223,19 +219,6 @@ static void ledger_path(const char *folder, char *to, size_t size)
             plain[n++] = *p;
     plain[n] = '\0';
     snprintf(to, size, "%s/" RP_CTF_LEDGER_NAME "%s", folder, n ? plain : "host");
-}
-
-/* The group that is to have the folder too. */
-static enum rp_code find_group(const char *name, gid_t *out, struct rp_err *err)
-{
-    const struct group *found = getgrnam(name); /* `record` has one thread yet */
-    char *end;
-    long number = strtol(name, &end, 10);
-
-    if (!found && (*end || end == name || number < 0))
-        return rp_err_set(err, RP_USAGE, "there is no group '%s'", name);
-    *out = found ? found->gr_gid : (gid_t)number;
-    return RP_OK;
 }
 
 /* Another user's folder is used only if it was made for a group of this process, because its owner
@@ -263,8 +246,15 @@ static enum rp_code own(const char *folder, int dir, const char *group, struct r
     struct stat is;
     gid_t gid = (gid_t)-1;
 
-    if (group)
-        RP_TRY(find_group(group, &gid, err));
+    if (group) {
+        /* The group that is to have the folder too. */
+        const struct group *found = getgrnam(group); /* `record` has one thread yet */
+        char *end;
+        long number = strtol(group, &end, 10);
+        if (!found && (*end || end == group || number < 0))
+            return rp_err_set(err, RP_USAGE, "there is no group '%s'", group);
+        gid = found ? found->gr_gid : (gid_t)number;
+    }
     int file = openat(dir, RP_CTF_CONTROL_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0 || fstat(dir, &is)) {
         int why = errno;

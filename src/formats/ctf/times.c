@@ -34,34 +34,28 @@ static uint32_t narrowest(const struct rp_ctf_times *t)
     return best;
 }
 
-/* Keeps the readings that can be trusted, in order: both clocks must move forward. */
-static void thin_segments(struct rp_ctf_times *t)
-{
-    uint64_t limit = (uint64_t)narrowest(t) * 8 + 1000;
-    size_t kept = 0;
-
-    qsort(t->read.at, t->read.n, sizeof *t->read.at, by_ticks);
-    for (size_t i = 0; i < t->read.n; i++) {
-        const struct rp_ctf_clock *c = &t->read.at[i];
-        const struct rp_ctf_clock *before = kept ? &t->read.at[kept - 1] : NULL;
-
-        if (c->width > limit || c->monotonic_ns < 0 || c->monotonic_ns > RP_TIME_MAX_NS ||
-            c->realtime_ns < 0 || c->realtime_ns > RP_TIME_MAX_NS)
-            continue;
-        if (!before ||
-            (c->ticks > before->ticks && c->monotonic_ns - before->monotonic_ns >= SHORTEST_NS))
-            t->read.at[kept++] = *c;
-    }
-    t->read.n = kept;
-}
-
 enum rp_code rp_ctf_times_settle(struct rp_ctf_times *t, struct rp_err *err)
 {
     uint64_t factor = factor_of(t->frequency, 1000000000);
     struct rp_ctf_segment only = {0, 0, factor};
 
-    if (t->read.n)
-        thin_segments(t);
+    if (t->read.n) {
+        /* Keeps the readings that can be trusted, in order: both clocks must move forward. */
+        uint64_t limit = (uint64_t)narrowest(t) * 8 + 1000;
+        size_t kept = 0;
+        qsort(t->read.at, t->read.n, sizeof *t->read.at, by_ticks);
+        for (size_t i = 0; i < t->read.n; i++) {
+            const struct rp_ctf_clock *c = &t->read.at[i];
+            const struct rp_ctf_clock *before = kept ? &t->read.at[kept - 1] : NULL;
+            if (c->width > limit || c->monotonic_ns < 0 || c->monotonic_ns > RP_TIME_MAX_NS ||
+                c->realtime_ns < 0 || c->realtime_ns > RP_TIME_MAX_NS)
+                continue;
+            if (!before ||
+                (c->ticks > before->ticks && c->monotonic_ns - before->monotonic_ns >= SHORTEST_NS))
+                t->read.at[kept++] = *c;
+        }
+        t->read.n = kept;
+    }
     if (!t->read.n) { /* only the description: time of day */
         t->base_ns = t->offset_ns;
         return rp_vec_push(&t->segments, only, err);
@@ -89,19 +83,6 @@ static int64_t clamp(int64_t from, wide delta, bool back)
     return back ? from - (int64_t)delta : from + (int64_t)delta;
 }
 
-/* Number of ticks from the beginning of the segment for which no product or sum overflows. */
-static void set_bounds(struct rp_ctf_times *t, const struct rp_ctf_segment *s)
-{
-    bool last = t->last + 1 == t->segments.n;
-    uint64_t most = s->factor ? (uint64_t)(((wide)INT64_C(1) << (SHIFT + 60)) / s->factor) : 0;
-
-    t->from = s->ticks;
-    if (__builtin_add_overflow(s->ticks, most, &t->to))
-        t->to = UINT64_MAX;
-    if (!last && s[1].ticks < t->to)
-        t->to = s[1].ticks;
-}
-
 int64_t rp_ctf_times_find(struct rp_ctf_times *t, uint64_t ticks)
 {
     const struct rp_ctf_segment *s = &t->segments.at[t->last];
@@ -110,7 +91,15 @@ int64_t rp_ctf_times_find(struct rp_ctf_times *t, uint64_t ticks)
         s = &t->segments.at[--t->last];
     while (t->last + 1 < t->segments.n && ticks >= s[1].ticks)
         s = &t->segments.at[++t->last];
-    set_bounds(t, s);
+
+    /* Number of ticks from the beginning of the segment for which no product or sum overflows. */
+    bool last = t->last + 1 == t->segments.n;
+    uint64_t most = s->factor ? (uint64_t)(((wide)INT64_C(1) << (SHIFT + 60)) / s->factor) : 0;
+    t->from = s->ticks;
+    if (__builtin_add_overflow(s->ticks, most, &t->to))
+        t->to = UINT64_MAX;
+    if (!last && s[1].ticks < t->to)
+        t->to = s[1].ticks;
     if (ticks >= s->ticks)
         return clamp(s->ns, ((wide)(ticks - s->ticks) * s->factor) >> SHIFT, false);
     return clamp(s->ns, ((wide)(s->ticks - ticks) * s->factor) >> SHIFT, true);

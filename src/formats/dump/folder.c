@@ -44,25 +44,6 @@ RP_ORDER(by_place, struct entry, by_module(a, b), by_stage(&a->name, &b->name), 
 
 /* ---- reading the names ---- */
 
-/* The folder of a path; of "module_7.f/module.mlir" the one above. */
-static void set_root(struct entry *entry, const char *path)
-{
-    const char *file = path, *folder = path, *fx = strstr(path, RP_DUMP_FX);
-
-    entry->root = path;
-    entry->root_n = fx ? (size_t)(fx - path) : 0;
-    if (fx)
-        return;
-    for (const char *s = path; *s; s++)
-        if (*s == '/' || *s == '!') {
-            folder = file;
-            file = s + 1;
-        }
-    if (entry->name.module >= folder && entry->name.module < file)
-        file = folder;
-    entry->root_n = file > path ? (size_t)(file - path - 1) : 0;
-}
-
 static size_t read_names(const char *const *names, size_t n, struct entry *entries)
 {
     size_t kept = 0;
@@ -73,7 +54,22 @@ static size_t read_names(const char *const *names, size_t n, struct entry *entri
         if (!rp_dump_name_read(names[i], &entry->name))
             continue;
         entry->source = i;
-        set_root(entry, names[i]);
+
+        /* The folder of a path; of "module_7.f/module.mlir" the one above. */
+        const char *path = names[i];
+        const char *file = path, *folder = path, *fx = strstr(path, RP_DUMP_FX);
+        entry->root = path;
+        entry->root_n = fx ? (size_t)(fx - path) : 0;
+        if (!fx) {
+            for (const char *s = path; *s; s++)
+                if (*s == '/' || *s == '!') {
+                    folder = file;
+                    file = s + 1;
+                }
+            if (entry->name.module >= folder && entry->name.module < file)
+                file = folder;
+            entry->root_n = file > path ? (size_t)(file - path - 1) : 0;
+        }
         kept++;
     }
     return kept;
@@ -204,23 +200,6 @@ static enum rp_code fill_module(const struct entry *entries, size_t n, struct rp
     return RP_OK;
 }
 
-static enum rp_code fill_modules(const struct entry *entries, size_t n, struct rp_arena *arena,
-                                 struct rp_dump *out, struct rp_err *err)
-{
-    size_t count = 0, end;
-
-    for (size_t i = 0; i < n; i++)
-        count += !i || by_module(&entries[i - 1], &entries[i]) != 0;
-    out->modules = RP_ARENA_NEW(arena, struct rp_dump_module, count + 1);
-    RP_TRY(rp_err_need(out->modules, err, "reading a dump folder"));
-    for (size_t i = 0; i < n; i = end) {
-        for (end = i + 1; end < n && by_module(&entries[i], &entries[end]) == 0;)
-            end++;
-        RP_TRY(fill_module(entries + i, end - i, arena, &out->modules[out->nmodules++], err));
-    }
-    return RP_OK;
-}
-
 enum rp_code rp_dump_index(const char *const *names, size_t n, struct rp_arena *arena,
                            struct rp_dump *out, struct rp_err *err)
 {
@@ -231,7 +210,19 @@ enum rp_code rp_dump_index(const char *const *names, size_t n, struct rp_arena *
     out->nfiles = read_names(names, n, entries);
     RP_TRY(resolve_names(entries, out->nfiles, err));
     qsort(entries, out->nfiles, sizeof *entries, by_place);
-    return fill_modules(entries, out->nfiles, arena, out, err);
+
+    /* Files of a module are next to each other now, and each module gets its range. */
+    size_t count = 0, end;
+    for (size_t i = 0; i < out->nfiles; i++)
+        count += !i || by_module(&entries[i - 1], &entries[i]) != 0;
+    out->modules = RP_ARENA_NEW(arena, struct rp_dump_module, count + 1);
+    RP_TRY(rp_err_need(out->modules, err, "reading a dump folder"));
+    for (size_t i = 0; i < out->nfiles; i = end) {
+        for (end = i + 1; end < out->nfiles && by_module(&entries[i], &entries[end]) == 0;)
+            end++;
+        RP_TRY(fill_module(entries + i, end - i, arena, &out->modules[out->nmodules++], err));
+    }
+    return RP_OK;
 }
 
 /* ---- finding ---- */

@@ -129,41 +129,6 @@ enum rp_code rp_pass_times_read(const uint8_t *bytes, size_t n, const struct rp_
 
 /* ------------------------------------------------------------------ the fusion pass */
 
-static enum rp_code read_fused(struct rp_proto_cursor c, struct rp_arena *arena,
-                               struct rp_fusion_step *out, struct rp_err *err)
-{
-    struct rp_bytes fusion = {0}, producer = {0}, consumer = {0};
-
-    RP_TRY(rp_proto_read(c,
-                         (const struct rp_proto_slot[]){{RP_XLA_FUSED_FUSION, .bytes = &fusion},
-                                                        {RP_XLA_FUSED_PRODUCER, .bytes = &producer},
-                                                        {RP_XLA_FUSED_CONSUMER, .bytes = &consumer},
-                                                        {0}},
-                         err));
-    out->kind = RP_FUSION_FUSED;
-    out->fusion = log_text(arena, fusion);
-    out->producer = log_text(arena, producer);
-    out->consumer = log_text(arena, consumer);
-    return RP_OK;
-}
-
-static enum rp_code read_ineligible(struct rp_proto_cursor c, struct rp_arena *arena,
-                                    struct rp_fusion_step *out, struct rp_err *err)
-{
-    struct rp_bytes producer = {0}, reason = {0};
-
-    RP_TRY(rp_proto_read(
-        c,
-        (const struct rp_proto_slot[]){{RP_XLA_INELIGIBLE_PRODUCER, .bytes = &producer},
-                                       {RP_XLA_INELIGIBLE_REASON, .bytes = &reason},
-                                       {0}},
-        err));
-    out->kind = RP_FUSION_INELIGIBLE;
-    out->producer = log_text(arena, producer);
-    out->reason = log_text(arena, reason);
-    return RP_OK;
-}
-
 static enum rp_code read_priority(struct rp_proto_cursor c, struct rp_bytes whole,
                                   struct rp_arena *arena, struct rp_fusion_step *out,
                                   struct rp_err *err)
@@ -199,11 +164,33 @@ static enum rp_code read_fusion_step(struct rp_proto_cursor c, struct rp_arena *
     while (rp_proto_next(&c, &it)) {
         if (it.wire != RP_WIRE_BYTES)
             continue;
-        if (it.number == RP_XLA_FUSION_STEP_FUSION)
-            RP_TRY(read_fused(rp_proto_enter(&c, &it), arena, &step, err));
-        else if (it.number == RP_XLA_FUSION_STEP_INELIGIBLE)
-            RP_TRY(read_ineligible(rp_proto_enter(&c, &it), arena, &step, err));
-        else if (it.number == RP_XLA_FUSION_STEP_PRIORITY)
+        if (it.number == RP_XLA_FUSION_STEP_FUSION) {
+            /* Two computations became one. */
+            struct rp_bytes fusion = {0}, producer = {0}, consumer = {0};
+            RP_TRY(rp_proto_read(
+                rp_proto_enter(&c, &it),
+                (const struct rp_proto_slot[]){{RP_XLA_FUSED_FUSION, .bytes = &fusion},
+                                               {RP_XLA_FUSED_PRODUCER, .bytes = &producer},
+                                               {RP_XLA_FUSED_CONSUMER, .bytes = &consumer},
+                                               {0}},
+                err));
+            step.kind = RP_FUSION_FUSED;
+            step.fusion = log_text(arena, fusion);
+            step.producer = log_text(arena, producer);
+            step.consumer = log_text(arena, consumer);
+        } else if (it.number == RP_XLA_FUSION_STEP_INELIGIBLE) {
+            /* A producer could not be fused. */
+            struct rp_bytes producer = {0}, reason = {0};
+            RP_TRY(rp_proto_read(
+                rp_proto_enter(&c, &it),
+                (const struct rp_proto_slot[]){{RP_XLA_INELIGIBLE_PRODUCER, .bytes = &producer},
+                                               {RP_XLA_INELIGIBLE_REASON, .bytes = &reason},
+                                               {0}},
+                err));
+            step.kind = RP_FUSION_INELIGIBLE;
+            step.producer = log_text(arena, producer);
+            step.reason = log_text(arena, reason);
+        } else if (it.number == RP_XLA_FUSION_STEP_PRIORITY)
             RP_TRY(read_priority(rp_proto_enter(&c, &it), it.bytes, arena, &step, err));
         else
             continue;

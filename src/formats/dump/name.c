@@ -422,26 +422,6 @@ static bool read_jax(struct slice file, struct rp_dump_name *out)
 
 /* ---- torch.compile ---- */
 
-/* "1/1:forward.03.aot_joint_graph" */
-static bool read_fx(struct slice name, struct rp_dump_name *out)
-{
-    const char *dot = memchr(name.at, '.', name.n);
-
-    if (!dot || !slice_fits("*.#.~", name))
-        return false;
-    out->module = name.at;
-    out->module_n = (size_t)(dot - name.at);
-    name = slice_skip(name, out->module_n + 1);
-    out->number = first_number(name);
-    name = slice_skip(name, count_digits(name) + 1);
-    out->stage = name.at;
-    out->stage_n = name.n;
-    out->role = RP_DUMP_PROGRAM;
-    out->point = RP_DUMP_AT_NAMED;
-    out->sure = true;
-    return true;
-}
-
 /* ---- any of them ---- */
 
 bool rp_dump_name_read(const char *path, struct rp_dump_name *out)
@@ -449,9 +429,25 @@ bool rp_dump_name_read(const char *path, struct rp_dump_name *out)
     const char *file = path, *folder = path, *folder_end = path, *fx = strstr(path, RP_DUMP_FX);
 
     *out = (struct rp_dump_name){.id = -1, .module = "", .stage = "", .point = RP_DUMP_AT_NONE};
-    if (fx)
-        return read_fx(
-            (struct slice){fx + sizeof RP_DUMP_FX - 1, strlen(fx) + 1 - sizeof RP_DUMP_FX}, out);
+    if (fx) {
+        /* "1/1:forward.03.aot_joint_graph" */
+        struct slice name =
+            (struct slice){fx + sizeof RP_DUMP_FX - 1, strlen(fx) + 1 - sizeof RP_DUMP_FX};
+        const char *dot = memchr(name.at, '.', name.n);
+        if (!dot || !slice_fits("*.#.~", name))
+            return false;
+        out->module = name.at;
+        out->module_n = (size_t)(dot - name.at);
+        name = slice_skip(name, out->module_n + 1);
+        out->number = first_number(name);
+        name = slice_skip(name, count_digits(name) + 1);
+        out->stage = name.at;
+        out->stage_n = name.n;
+        out->role = RP_DUMP_PROGRAM;
+        out->point = RP_DUMP_AT_NAMED;
+        out->sure = true;
+        return true;
+    }
     for (const char *s = path; *s; s++)
         if (*s == '/' || *s == '!') {
             folder = file;

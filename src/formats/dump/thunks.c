@@ -64,17 +64,6 @@ static void skip_spaces(struct thunk_line *line)
         line->at++;
 }
 
-/* "[prev=010 (4) | next=016 (2)]" */
-static void skip_links(struct thunk_line *line)
-{
-    skip_spaces(line);
-    if (line->at == line->end || *line->at != '[')
-        return;
-    const char *close = memchr(line->at, ']', (size_t)(line->end - line->at));
-    line->at = close ? close + 1 : line->end;
-    skip_spaces(line);
-}
-
 /* "grid: [32, 1, 1]": up to three numbers after a word. */
 static void numbers_after(const struct thunk_line *line, const char *word, int64_t *out, size_t n)
 {
@@ -129,7 +118,14 @@ static enum rp_code read_line(struct thunk_line line, uint64_t token_bytes, uint
                            .depth = *depth,
                            .instruction = ""};
     t->kind = rp_arena_copy(arena, kind, kind_n);
-    skip_links(&line);
+
+    /* "[prev=010 (4) | next=016 (2)]" */
+    skip_spaces(&line);
+    if (line.at != line.end && *line.at == '[') {
+        const char *close = memchr(line.at, ']', (size_t)(line.end - line.at));
+        line.at = close ? close + 1 : line.end;
+        skip_spaces(&line);
+    }
     t->kernel = line_kernel(&line, kind, kind_n, arena);
     numbers_after(&line, "grid: [", t->grid, 3);
     numbers_after(&line, "threads: [", t->block, 3);

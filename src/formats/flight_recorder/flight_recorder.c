@@ -177,23 +177,6 @@ static enum rp_code find_group(struct dump_reader *r, rp_pickle_id entry, struct
     return RP_OK;
 }
 
-static enum rp_code group_track(struct dump_reader *r, const struct group *g, rp_track *out)
-{
-    rp_str name;
-
-    RP_TRY(intern(r, g->name, &name));
-    RP_TRY(rp_builder_track(r->b, r->process, 0, name, name != 0, out, r->err));
-    if (rp_map_get(&r->named, *out) != RP_MAP_NONE)
-        return RP_OK;
-    RP_TRY(rp_map_put(&r->named, *out, 1, r->err));
-    int n = snprintf(r->text, STACK_BYTES, "group %.*s %.*s",
-                     (int)(g->name.n < 200 ? g->name.n : 200), g->name.at ? g->name.at : "",
-                     (int)(g->description.n < 200 ? g->description.n : 200),
-                     g->description.at ? g->description.at : "");
-    RP_TRY(rp_builder_intern(r->b, r->text, (size_t)n, &name, r->err));
-    return rp_builder_label(r->b, *out, "thread_name", "name", name, r->err);
-}
-
 /* ------------------------------------------------------------------ entries */
 
 static struct rp_arg number_arg(const struct dump_reader *r, int key, int64_t value)
@@ -262,7 +245,18 @@ static enum rp_code add_entry(struct dump_reader *r, rp_pickle_id entry)
     struct group g;
 
     RP_TRY(find_group(r, entry, &g));
-    RP_TRY(group_track(r, &g, &raw.track));
+    rp_str name;
+    RP_TRY(intern(r, g.name, &name));
+    RP_TRY(rp_builder_track(r->b, r->process, 0, name, name != 0, &raw.track, r->err));
+    if (rp_map_get(&r->named, raw.track) == RP_MAP_NONE) {
+        RP_TRY(rp_map_put(&r->named, raw.track, 1, r->err));
+        int n = snprintf(r->text, STACK_BYTES, "group %.*s %.*s",
+                         (int)(g.name.n < 200 ? g.name.n : 200), g.name.at ? g.name.at : "",
+                         (int)(g.description.n < 200 ? g.description.n : 200),
+                         g.description.at ? g.description.at : "");
+        RP_TRY(rp_builder_intern(r->b, r->text, (size_t)n, &name, r->err));
+        RP_TRY(rp_builder_label(r->b, raw.track, "thread_name", "name", name, r->err));
+    }
     RP_TRY(intern(r, rp_pickle_get_text(&r->values, entry, "profiling_name"), &raw.name));
     RP_TRY(fill_args(r, entry, &g, args, &raw.nargs));
     raw.dur_ns = end > begin ? end - begin : 0;

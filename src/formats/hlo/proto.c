@@ -246,28 +246,6 @@ static enum rp_code read_schedule(struct rp_hlo_proto *r, struct rp_proto_cursor
     return rp_proto_finish(&c, r->err);
 }
 
-/* Finds the instructions of a computation by their ids; `found` is in the order of the file. */
-static enum rp_code collect_instructions(struct rp_hlo_proto *r, struct rp_bytes bytes,
-                                         struct rp_map *by_id)
-{
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth), inner;
-    struct rp_proto_item it, field;
-
-    while (rp_proto_next_bytes(&c, RP_HLO_COMPUTATION_INSTRUCTIONS, &it)) {
-        uint64_t id = 0;
-
-        inner = rp_proto_enter(&c, &it);
-        while (rp_proto_next(&inner, &field))
-            if (RP_PROTO_KEY(field.number, field.wire) == KEY(RP_HLO_INSTRUCTION_ID, VARINT)) {
-                id = field.value;
-                break;
-            }
-        RP_TRY(rp_map_put(by_id, id, (uint32_t)r->found.n, r->err));
-        RP_TRY(rp_vec_push(&r->found, it.bytes, r->err));
-    }
-    return RP_OK; /* errors are reported when the instructions are read */
-}
-
 /* Each instruction must occur once, or the schedule is not one of this computation. */
 static enum rp_code order_instructions(struct rp_hlo_proto *r, struct rp_bytes packed,
                                        const struct rp_map *by_id)
@@ -296,7 +274,21 @@ static enum rp_code read_order(struct rp_hlo_proto *r, struct rp_bytes bytes, ui
     r->ordered.n = r->found.n = 0;
     if (at == RP_MAP_NONE)
         return RP_OK;
-    RP_TRY(collect_instructions(r, bytes, &by_id));
+
+    /* Finds the instructions of a computation by their ids; `found` is in the order of the file. */
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth), inner;
+    struct rp_proto_item it, field;
+    while (rp_proto_next_bytes(&c, RP_HLO_COMPUTATION_INSTRUCTIONS, &it)) {
+        uint64_t id = 0;
+        inner = rp_proto_enter(&c, &it);
+        while (rp_proto_next(&inner, &field))
+            if (RP_PROTO_KEY(field.number, field.wire) == KEY(RP_HLO_INSTRUCTION_ID, VARINT)) {
+                id = field.value;
+                break;
+            }
+        RP_TRY(rp_map_put(&by_id, id, (uint32_t)r->found.n, r->err));
+        RP_TRY(rp_vec_push(&r->found, it.bytes, r->err));
+    }
     return order_instructions(r, r->sequences.at[at], &by_id);
 }
 
@@ -487,19 +479,6 @@ static bool is_instruction(struct rp_bytes s)
            opcode.bytes.at[0] >= 'a' && opcode.bytes.at[0] <= 'z';
 }
 
-/* name = 1, then instructions = 2 */
-static bool is_computation(struct rp_bytes s)
-{
-    struct field_peek name, first;
-
-    if (!field_peek_at(s, &name) || name.number != RP_HLO_COMPUTATION_NAME ||
-        !is_printable(name.bytes) || !name.whole)
-        return false;
-    return field_peek_at((struct rp_bytes){name.behind, (size_t)(s.at + s.n - name.behind)},
-                         &first) &&
-           first.number == RP_HLO_COMPUTATION_INSTRUCTIONS && is_instruction(first.bytes);
-}
-
 /* name = 1, maybe the entry's name = 2, then computations = 3 */
 static bool is_module(struct rp_bytes s)
 {
@@ -508,8 +487,18 @@ static bool is_module(struct rp_bytes s)
     for (int i = 0; i < 3; i++) {
         if (!field_peek_at(s, &field))
             return false;
-        if (field.number == RP_HLO_MODULE_COMPUTATIONS)
-            return is_computation(field.bytes);
+        if (field.number == RP_HLO_MODULE_COMPUTATIONS) {
+            /* name = 1, then instructions = 2 */
+            struct field_peek name, first;
+            if (!field_peek_at(field.bytes, &name) || name.number != RP_HLO_COMPUTATION_NAME ||
+                !is_printable(name.bytes) || !name.whole)
+                return false;
+            return field_peek_at(
+                       (struct rp_bytes){name.behind,
+                                         (size_t)(field.bytes.at + field.bytes.n - name.behind)},
+                       &first) &&
+                   first.number == RP_HLO_COMPUTATION_INSTRUCTIONS && is_instruction(first.bytes);
+        }
         if (field.number > RP_HLO_MODULE_ENTRY_COMPUTATION_NAME || !is_printable(field.bytes) ||
             !field.whole)
             return false;

@@ -57,16 +57,6 @@ static enum rp_code add_ints(struct rp_hlo_proto *r, uint32_t key)
     return rp_hlo_proto_add(r, attr);
 }
 
-static enum rp_code add_dimensions(struct rp_hlo_proto *r, struct rp_proto_cursor list)
-{
-    RP_TRY(rp_hlo_proto_collect(r, list));
-    if (r->p->code.at[r->op] == RP_OP_IOTA && r->ints.n == 1) {
-        r->ints.n = 0;
-        return rp_hlo_proto_add(r, rp_attr_int(RP_ATTR_IOTA_DIMENSION, r->ints.at[0]));
-    }
-    return add_ints(r, RP_ATTR_DIMENSIONS);
-}
-
 /* ---- messages that hold several attributes ---- */
 
 /* Adds the dimensions of products, gathers and scatters: each is a list or a number. */
@@ -238,14 +228,6 @@ static enum rp_code read_map(struct rp_hlo_proto *r, struct rp_proto_cursor c, s
     return RP_OK;
 }
 
-static enum rp_code add_map(struct rp_hlo_proto *r, struct rp_proto_cursor c)
-{
-    struct rp_attr attr;
-
-    RP_TRY(read_map(r, c, &attr));
-    return attr.n ? rp_hlo_proto_add(r, attr) : RP_OK;
-}
-
 enum rp_code rp_hlo_proto_add_module_map(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
     struct rp_attr attr;
@@ -355,8 +337,11 @@ static enum rp_code add_message(struct rp_hlo_proto *r, struct rp_proto_cursor c
     case RP_HLO_INSTRUCTION_TRIANGULAR_SOLVE_OPTIONS:
     case RP_HLO_INSTRUCTION_CHOLESKY_OPTIONS:
         return add_solve_options(r, c, it->number == RP_HLO_INSTRUCTION_CHOLESKY_OPTIONS);
-    case RP_HLO_INSTRUCTION_FRONTEND_ATTRIBUTES:
-        return add_map(r, c);
+    case RP_HLO_INSTRUCTION_FRONTEND_ATTRIBUTES: {
+        struct rp_attr attr;
+        RP_TRY(read_map(r, c, &attr));
+        return attr.n ? rp_hlo_proto_add(r, attr) : RP_OK;
+    }
     case RP_HLO_INSTRUCTION_COLLECTIVE_DEVICE_LIST:
         return rp_hlo_proto_add_groups(r, c, RP_HLO_DEVICE_LIST_REPLICA_GROUPS);
     case RP_HLO_INSTRUCTION_IOTA_COLLECTIVE_DEVICE_LIST:
@@ -387,8 +372,14 @@ static enum rp_code add_field(struct rp_hlo_proto *r, const struct rp_proto_curs
     bool bytes = it->wire == RP_WIRE_BYTES, number = it->wire == RP_WIRE_VARINT;
 
     *known = true;
-    if (key == RP_ATTR_DIMENSIONS)
-        return add_dimensions(r, rp_proto_list(c, it));
+    if (key == RP_ATTR_DIMENSIONS) {
+        RP_TRY(rp_hlo_proto_collect(r, rp_proto_list(c, it)));
+        if (r->p->code.at[r->op] == RP_OP_IOTA && r->ints.n == 1) {
+            r->ints.n = 0;
+            return rp_hlo_proto_add(r, rp_attr_int(RP_ATTR_IOTA_DIMENSION, r->ints.at[0]));
+        }
+        return add_ints(r, RP_ATTR_DIMENSIONS);
+    }
     switch (rp_attr_type(key)) {
     case RP_VALUE_FLAG:
         return it->value ? rp_hlo_proto_add(r, rp_attr_flag(key, true)) : RP_OK;

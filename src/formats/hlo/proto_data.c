@@ -138,16 +138,6 @@ static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, u
     return code;
 }
 
-static enum rp_code add_shape_dim(struct rp_hlo_proto *r, struct shape_parts *s, uint64_t value)
-{
-    int64_t dim = (int64_t)value;
-
-    if (s->ndims == MAX_RANK)
-        return rp_err_set(r->err, RP_LIMIT, "a shape has more than %d dimensions", MAX_RANK);
-    s->dims[s->ndims++] = dim < 0 ? RP_DIM_UNKNOWN : dim;
-    return RP_OK;
-}
-
 static enum rp_code read_shape_field(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                      const struct rp_proto_item *it, unsigned depth,
                                      struct shape_parts *s)
@@ -165,8 +155,13 @@ static enum rp_code read_shape_field(struct rp_hlo_proto *r, const struct rp_pro
     case KEY(RP_HLO_SHAPE_DIMENSIONS, VARINT):
     case KEY(RP_HLO_SHAPE_DIMENSIONS, BYTES):
         c = rp_proto_list(outer, it);
-        while (rp_proto_packed_varint(&c, &value))
-            RP_TRY(add_shape_dim(r, s, value));
+        while (rp_proto_packed_varint(&c, &value)) {
+            int64_t dim = (int64_t)value;
+            if (s->ndims == MAX_RANK)
+                return rp_err_set(r->err, RP_LIMIT, "a shape has more than %d dimensions",
+                                  MAX_RANK);
+            s->dims[s->ndims++] = dim < 0 ? RP_DIM_UNKNOWN : dim;
+        }
         return rp_proto_finish(&c, r->err);
     case KEY(RP_HLO_SHAPE_TUPLE_SHAPES, BYTES):
         RP_TRY(rp_hlo_proto_shape(r, it->bytes, offset, depth + 1, &part));
@@ -182,14 +177,23 @@ static enum rp_code read_shape_field(struct rp_hlo_proto *r, const struct rp_pro
     }
 }
 
-static enum rp_code decode_shape(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
-                                 unsigned depth, uint32_t *id)
+enum rp_code rp_hlo_proto_shape(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                                unsigned depth, uint32_t *id)
 {
+    uint32_t text, next = r->shape_bytes.n;
+
+    RP_TRY(rp_strtab_intern(&r->shape_bytes, (const char *)bytes.at, bytes.n, &text, r->err));
+    if (text < next) {
+        *id = r->shape_of.at[text];
+        return RP_OK;
+    }
+    RP_TRY(rp_vec_push(&r->shape_of, 0, r->err));
+
+    /* The shape of the message; its dimensions are needed only until it is made. */
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, 16);
     struct shape_parts s = {.elem = RP_ELEM_INVALID};
     struct rp_proto_item it;
     enum rp_code code = RP_OK;
-
     if (depth > 64)
         return rp_err_set_at(r->err, RP_LIMIT, offset, "tuples nested too deeply at byte %llu",
                              (unsigned long long)offset);
@@ -204,21 +208,7 @@ static enum rp_code decode_shape(struct rp_hlo_proto *r, struct rp_bytes bytes, 
     else if (code == RP_OK)
         code = rp_program_array(r->p, s.elem, s.dims, s.dynamic, s.ndims, s.layout, id, r->err);
     rp_vec_release(&s.parts);
-    return code;
-}
-
-enum rp_code rp_hlo_proto_shape(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
-                                unsigned depth, uint32_t *id)
-{
-    uint32_t text, next = r->shape_bytes.n;
-
-    RP_TRY(rp_strtab_intern(&r->shape_bytes, (const char *)bytes.at, bytes.n, &text, r->err));
-    if (text < next) {
-        *id = r->shape_of.at[text];
-        return RP_OK;
-    }
-    RP_TRY(rp_vec_push(&r->shape_of, 0, r->err));
-    RP_TRY(decode_shape(r, bytes, offset, depth, id));
+    RP_TRY(code);
     r->shape_of.at[text] = *id;
     return RP_OK;
 }

@@ -101,23 +101,6 @@ enum rp_code rp_hlo_proto_add_padding(struct rp_hlo_proto *r, struct rp_proto_cu
 
 /* ---- windows and convolutions ---- */
 
-static enum rp_code read_window_dim(struct rp_hlo_proto *r, struct rp_proto_cursor c,
-                                    struct rp_window_dim *d)
-{
-    *d = (struct rp_window_dim){0, 0, 0, 0, 1, 1, false};
-    return rp_proto_read(c,
-                         (const struct rp_proto_slot[]){
-                             {RP_HLO_WINDOW_DIM_SIZE, .i64 = &d->size},
-                             {RP_HLO_WINDOW_DIM_STRIDE, .i64 = &d->stride},
-                             {RP_HLO_WINDOW_DIM_PADDING_LOW, .i64 = &d->pad_low},
-                             {RP_HLO_WINDOW_DIM_PADDING_HIGH, .i64 = &d->pad_high},
-                             {RP_HLO_WINDOW_DIM_WINDOW_DILATION, .i64 = &d->window_dilation},
-                             {RP_HLO_WINDOW_DIM_BASE_DILATION, .i64 = &d->base_dilation},
-                             {RP_HLO_WINDOW_DIM_WINDOW_REVERSAL, .flag = &d->reversal},
-                             {0}},
-                         r->err);
-}
-
 enum rp_code rp_hlo_proto_add_window(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
     struct rp_window w = {0};
@@ -127,7 +110,21 @@ enum rp_code rp_hlo_proto_add_window(struct rp_hlo_proto *r, struct rp_proto_cur
         if (w.n == RP_WINDOW_DIMS)
             return rp_err_set(r->err, RP_LIMIT, "a window of more than %d dimensions",
                               RP_WINDOW_DIMS);
-        RP_TRY(read_window_dim(r, rp_proto_enter(&c, &it), &w.dim[w.n++]));
+
+        /* One dimension of the window. */
+        struct rp_window_dim *d = &w.dim[w.n++];
+        *d = (struct rp_window_dim){0, 0, 0, 0, 1, 1, false};
+        RP_TRY(rp_proto_read(rp_proto_enter(&c, &it),
+                             (const struct rp_proto_slot[]){
+                                 {RP_HLO_WINDOW_DIM_SIZE, .i64 = &d->size},
+                                 {RP_HLO_WINDOW_DIM_STRIDE, .i64 = &d->stride},
+                                 {RP_HLO_WINDOW_DIM_PADDING_LOW, .i64 = &d->pad_low},
+                                 {RP_HLO_WINDOW_DIM_PADDING_HIGH, .i64 = &d->pad_high},
+                                 {RP_HLO_WINDOW_DIM_WINDOW_DILATION, .i64 = &d->window_dilation},
+                                 {RP_HLO_WINDOW_DIM_BASE_DILATION, .i64 = &d->base_dilation},
+                                 {RP_HLO_WINDOW_DIM_WINDOW_REVERSAL, .flag = &d->reversal},
+                                 {0}},
+                             r->err));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     return w.n ? rp_hlo_proto_add(r, rp_attr_of_window(r->p, &w)) : RP_OK;
@@ -239,24 +236,6 @@ struct mesh_reader {
     struct rp_mesh_part parts[MESH_AXES];
 };
 
-static enum rp_code read_axis(struct rp_hlo_proto *r, struct rp_proto_cursor c,
-                              struct mesh_reader *m)
-{
-    struct rp_bytes name = {(const uint8_t *)"", 0};
-    struct rp_mesh_axis axis = {0};
-
-    RP_TRY(rp_proto_read(c,
-                         (const struct rp_proto_slot[]){{RP_HLO_MESH_AXIS_NAME, .bytes = &name},
-                                                        {RP_HLO_MESH_AXIS_SIZE, .i64 = &axis.size},
-                                                        {0}},
-                         r->err));
-    axis.name = (struct rp_slice){(const char *)name.at, (uint32_t)name.n, 0};
-    if (m->g.naxes == MESH_AXES)
-        return rp_err_set(r->err, RP_LIMIT, "a mesh of more than %d axes", MESH_AXES);
-    m->axes[m->g.naxes++] = axis;
-    return RP_OK;
-}
-
 static enum rp_code read_mesh(struct rp_hlo_proto *r, struct rp_proto_cursor c,
                               struct mesh_reader *m)
 {
@@ -266,9 +245,21 @@ static enum rp_code read_mesh(struct rp_hlo_proto *r, struct rp_proto_cursor c,
     while (rp_proto_next(&c, &it)) {
         if (it.wire != RP_WIRE_BYTES)
             continue;
-        if (it.number == RP_HLO_MESH_AXES)
-            RP_TRY(read_axis(r, rp_proto_enter(&c, &it), m));
-        else if (it.number == RP_HLO_MESH_DEVICE_IDS)
+        if (it.number == RP_HLO_MESH_AXES) {
+            /* An axis of the mesh: its name and size. */
+            struct rp_bytes name = {(const uint8_t *)"", 0};
+            struct rp_mesh_axis axis = {0};
+            RP_TRY(rp_proto_read(
+                rp_proto_enter(&c, &it),
+                (const struct rp_proto_slot[]){{RP_HLO_MESH_AXIS_NAME, .bytes = &name},
+                                               {RP_HLO_MESH_AXIS_SIZE, .i64 = &axis.size},
+                                               {0}},
+                r->err));
+            axis.name = (struct rp_slice){(const char *)name.at, (uint32_t)name.n, 0};
+            if (m->g.naxes == MESH_AXES)
+                return rp_err_set(r->err, RP_LIMIT, "a mesh of more than %d axes", MESH_AXES);
+            m->axes[m->g.naxes++] = axis;
+        } else if (it.number == RP_HLO_MESH_DEVICE_IDS)
             RP_TRY(keep_packed(r, it.bytes, &m->g.ids));
         else if (it.number == RP_HLO_MESH_IOTA_TRANSFORM)
             RP_TRY(rp_proto_read(
@@ -342,35 +333,32 @@ _Static_assert((int)RP_HLO_OUTPUT_ALIAS_OPERAND_SHAPE_INDEX ==
                    (int)RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX,
                "aliases");
 
-static enum rp_code read_alias(struct rp_hlo_proto *r, struct rp_proto_cursor c, bool module)
-{
-    struct rp_alias alias = {.kind = module ? RP_ALIAS_MAY : RP_ALIAS_UNSPECIFIED};
-    struct rp_bytes output = {0}, operand = {0};
-    uint64_t kind = 0;
-
-    RP_TRY(rp_proto_read(c,
-                         (const struct rp_proto_slot[]){
-                             {RP_HLO_ALIAS_ENTRY_OUTPUT_SHAPE_INDEX, .bytes = &output},
-                             {RP_HLO_ALIAS_ENTRY_PARAMETER_NUMBER, .i64 = &alias.number},
-                             {RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX, .bytes = &operand},
-                             {RP_HLO_ALIAS_ENTRY_KIND, .u64 = &kind},
-                             {0}},
-                         r->err));
-    if (module && kind == 2)
-        alias.kind = RP_ALIAS_MUST;
-    RP_TRY(keep_packed(r, output, &alias.output));
-    RP_TRY(keep_packed(r, operand, &alias.operand));
-    return rp_vec_push(&r->aliases, alias, r->err);
-}
-
 static enum rp_code read_aliases(struct rp_hlo_proto *r, struct rp_proto_cursor c, uint32_t field,
                                  uint32_t key, struct rp_attr *out)
 {
     struct rp_proto_item it;
 
     r->aliases.n = 0;
-    while (rp_proto_next_bytes(&c, field, &it))
-        RP_TRY(read_alias(r, rp_proto_enter(&c, &it), key == RP_ATTR_INPUT_OUTPUT_ALIAS));
+    while (rp_proto_next_bytes(&c, field, &it)) {
+        /* An output, the parameter that it shares memory with, and whether it must. */
+        bool module = key == RP_ATTR_INPUT_OUTPUT_ALIAS;
+        struct rp_alias alias = {.kind = module ? RP_ALIAS_MAY : RP_ALIAS_UNSPECIFIED};
+        struct rp_bytes output = {0}, operand = {0};
+        uint64_t kind = 0;
+        RP_TRY(rp_proto_read(rp_proto_enter(&c, &it),
+                             (const struct rp_proto_slot[]){
+                                 {RP_HLO_ALIAS_ENTRY_OUTPUT_SHAPE_INDEX, .bytes = &output},
+                                 {RP_HLO_ALIAS_ENTRY_PARAMETER_NUMBER, .i64 = &alias.number},
+                                 {RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX, .bytes = &operand},
+                                 {RP_HLO_ALIAS_ENTRY_KIND, .u64 = &kind},
+                                 {0}},
+                             r->err));
+        if (module && kind == 2)
+            alias.kind = RP_ALIAS_MUST;
+        RP_TRY(keep_packed(r, output, &alias.output));
+        RP_TRY(keep_packed(r, operand, &alias.operand));
+        RP_TRY(rp_vec_push(&r->aliases, alias, r->err));
+    }
     RP_TRY(rp_proto_finish(&c, r->err));
     struct rp_alias *kept = RP_ARENA_NEW(&r->p->arena, struct rp_alias, r->aliases.n + 1);
     if (kept && r->aliases.n)

@@ -12,19 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum rp_code hlo_text_init(struct rp_hlo_text *r, struct rp_program *p, const char *text,
-                                  size_t n, const struct rp_limits *limits, struct rp_err *err)
-{
-    memset(r, 0, sizeof *r);
-    r->begin = r->at = text;
-    r->end = text + n;
-    r->p = p;
-    r->limits = limits ? *limits : RP_LIMITS_DEFAULT;
-    r->err = err;
-    RP_TRY(rp_strtab_init(&r->shape_texts, err));
-    return rp_vec_push(&r->shape_of, 0, err);
-}
-
 static void hlo_text_release(struct rp_hlo_text *r)
 {
     rp_vec_release(&r->op_of);
@@ -114,26 +101,6 @@ static enum rp_code define_computation(struct rp_hlo_text *r, struct rp_slice na
     return RP_OK;
 }
 
-/* ", execution_thread=\"host\"" after a computation */
-static enum rp_code read_trailer(struct rp_hlo_text *r, uint32_t id)
-{
-    while (rp_hlo_text_take(r, ',')) {
-        struct rp_slice value;
-        uint32_t key, text;
-
-        RP_TRY(rp_hlo_text_attr_key(r, &key));
-        rp_hlo_text_space(r);
-        if (rp_hlo_text_peek(r) == '"')
-            RP_TRY(rp_hlo_text_string(r, &value));
-        else
-            RP_TRY(rp_hlo_text_value(r, &value));
-        RP_TRY(rp_program_string(r->p, value.at, value.n, &text, r->err));
-        if (key == RP_ATTR_EXECUTION_THREAD)
-            r->p->computations.at[id].thread = text;
-    }
-    return RP_OK;
-}
-
 static enum rp_code read_instructions(struct rp_hlo_text *r, uint32_t id, const char *where)
 {
     while (!rp_hlo_text_take(r, '}'))
@@ -182,16 +149,6 @@ static bool has_bodies(const struct rp_hlo_text *r)
     return false;
 }
 
-static enum rp_code skip_computation(struct rp_hlo_text *r, const char *where)
-{
-    const char *to = rp_hlo_text_bracket_end(r, r->at);
-
-    if (!to)
-        return RP_HLO_FAIL(r, where, "unclosed computation");
-    r->at = to;
-    return RP_OK;
-}
-
 static enum rp_code read_computation(struct rp_hlo_text *r)
 {
     bool entry = rp_hlo_text_heading(r, "ENTRY");
@@ -203,8 +160,13 @@ static enum rp_code read_computation(struct rp_hlo_text *r)
     rp_hlo_text_space(r);
     if (!name.n && rp_hlo_text_peek(r) != '{')
         return RP_HLO_FAIL(r, where, "expected a computation");
-    if (r->bodies && !entry && rp_hlo_text_peek(r) == '{')
-        return skip_computation(r, where);
+    if (r->bodies && !entry && rp_hlo_text_peek(r) == '{') {
+        const char *to = rp_hlo_text_bracket_end(r, r->at);
+        if (!to)
+            return RP_HLO_FAIL(r, where, "unclosed computation");
+        r->at = to;
+        return RP_OK;
+    }
     if (!name.n)
         name = (struct rp_slice){
             unnamed,
@@ -218,7 +180,21 @@ static enum rp_code read_computation(struct rp_hlo_text *r)
     RP_TRY(rp_hlo_text_expect(r, '{', "before the instructions of a computation"));
     RP_TRY(read_instructions(r, id, where));
     r->last = id;
-    RP_TRY(read_trailer(r, id));
+
+    /* ", execution_thread=\"host\"" after a computation */
+    while (rp_hlo_text_take(r, ',')) {
+        struct rp_slice value;
+        uint32_t key, text;
+        RP_TRY(rp_hlo_text_attr_key(r, &key));
+        rp_hlo_text_space(r);
+        if (rp_hlo_text_peek(r) == '"')
+            RP_TRY(rp_hlo_text_string(r, &value));
+        else
+            RP_TRY(rp_hlo_text_value(r, &value));
+        RP_TRY(rp_program_string(r->p, value.at, value.n, &text, r->err));
+        if (key == RP_ATTR_EXECUTION_THREAD)
+            r->p->computations.at[id].thread = text;
+    }
     RP_TRY(read_inlined(r));
     return rp_hlo_async_flush(r);
 }
@@ -263,7 +239,14 @@ static enum rp_code read_text(struct rp_program *p, const char *text, size_t n,
 {
     RP_SCOPED(hlo_text_release) struct rp_hlo_text r = {0};
 
-    RP_TRY(hlo_text_init(&r, p, text, n, limits, err));
+    memset(&r, 0, sizeof r);
+    r.begin = r.at = text;
+    r.end = text + n;
+    r.p = p;
+    r.limits = limits ? *limits : RP_LIMITS_DEFAULT;
+    r.err = err;
+    RP_TRY(rp_strtab_init(&r.shape_texts, err));
+    RP_TRY(rp_vec_push(&r.shape_of, 0, err));
     RP_TRY(read_module(&r));
     return rp_program_validate(p, err);
 }

@@ -308,24 +308,6 @@ static struct rp_attr parse_value(struct rp_hlo_text *r, uint32_t key, struct rp
     return memo->value;
 }
 
-/* Adds a value that names operations or shapes, or its raw text if they cannot be found. */
-static enum rp_code add_value(struct rp_hlo_text *r, uint32_t op, uint32_t key,
-                              struct rp_slice value)
-{
-    if (key == RP_ATTR_CONTROL_PREDECESSORS && find_predecessors(r, value))
-        return add_ids_attr(r, key, RP_VALUE_OPS);
-    if (key == RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS) {
-        enum rp_code code = find_shapes(r, value);
-        if (code == RP_OK)
-            return add_ids_attr(r, key, RP_VALUE_SHAPES);
-        if (code == RP_NOMEM)
-            return rp_err_nomem(r->err, "reading attributes");
-    }
-    struct rp_attr attr = parse_value(r, key, value);
-    return rp_hlo_comparison_attr(r->p, op, &attr) ? rp_program_add_attr(r->p, attr, r->err)
-                                                   : RP_OK;
-}
-
 static enum rp_code read_attribute(struct rp_hlo_text *r, uint32_t op)
 {
     struct rp_program *p = r->p;
@@ -350,7 +332,20 @@ static enum rp_code read_attribute(struct rp_hlo_text *r, uint32_t op)
     RP_TRY(rp_hlo_text_value(r, &value));
     if (key == RP_ATTR_METADATA)
         return rp_hlo_text_metadata(r, value, &p->meta.at[op]);
-    return add_value(r, op, key, value);
+
+    /* Adds a value that names operations or shapes, or its raw text if they cannot be found. */
+    if (key == RP_ATTR_CONTROL_PREDECESSORS && find_predecessors(r, value))
+        return add_ids_attr(r, key, RP_VALUE_OPS);
+    if (key == RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS) {
+        enum rp_code code = find_shapes(r, value);
+        if (code == RP_OK)
+            return add_ids_attr(r, key, RP_VALUE_SHAPES);
+        if (code == RP_NOMEM)
+            return rp_err_nomem(r->err, "reading attributes");
+    }
+    struct rp_attr attr = parse_value(r, key, value);
+    return rp_hlo_comparison_attr(r->p, op, &attr) ? rp_program_add_attr(r->p, attr, r->err)
+                                                   : RP_OK;
 }
 
 /* Adds calls in the order of their slots; calls of computations defined later are resolved at the
@@ -381,19 +376,6 @@ enum rp_code rp_hlo_text_add_calls(struct rp_hlo_text *r)
 }
 
 /* ---- the whole ---- */
-
-static enum rp_code check_arity(struct rp_hlo_text *r, const struct rp_new_op *op,
-                                const char *where)
-{
-    const struct rp_op_info *info = &rp_op_info[op->code];
-
-    if (r->operands.n < info->min_operands ||
-        (info->max_operands != 255 && r->operands.n > info->max_operands))
-        return RP_HLO_FAIL(r, where, "%s takes %s%u operands, not %zu", info->name,
-                           info->max_operands == 255 ? "at least " : "", info->min_operands,
-                           r->operands.n);
-    return RP_OK;
-}
 
 /* The operation has the operands from `first` on. */
 static enum rp_code add_instruction(struct rp_hlo_text *r, const struct rp_new_op *op, size_t first,
@@ -462,7 +444,13 @@ static enum rp_code read_body(struct rp_hlo_text *r, struct rp_new_op *op, uint3
     if (op->code == RP_OP_PARAMETER)
         return read_parameter(r, op);
     RP_TRY(read_operands(r));
-    return check_arity(r, op, where);
+    const struct rp_op_info *info = &rp_op_info[op->code];
+    if (r->operands.n < info->min_operands ||
+        (info->max_operands != 255 && r->operands.n > info->max_operands))
+        return RP_HLO_FAIL(r, where, "%s takes %s%u operands, not %zu", info->name,
+                           info->max_operands == 255 ? "at least " : "", info->min_operands,
+                           r->operands.n);
+    return RP_OK;
 }
 
 enum rp_code rp_hlo_text_instruction(struct rp_hlo_text *r)

@@ -72,23 +72,6 @@ static enum rp_code read_edge(struct rp_lazy *r, const char *s, const char *end,
 
 RP_ORDER(by_target, struct rp_lazy_edge, RP_UP(to), RP_UP(operand))
 
-/* Adds the operands of a node: its edges, which are adjacent in the sorted list. */
-static enum rp_code add_dot_operands(struct rp_lazy *r, uint32_t number)
-{
-    size_t low;
-
-    RP_LOWER_BOUND(low, r->edges.n, r->edges.at[low].to < number);
-    for (; low < r->edges.n && r->edges.at[low].to == number; low++) {
-        uint32_t from = r->edges.at[low].from;
-
-        if (from >= r->op_of.n || !r->op_of.at[from])
-            return rp_err_set(r->err, RP_FORMAT, "edge from undefined 'node%u'", from);
-        RP_TRY(
-            rp_program_add_operand(r->p, r->op_of.at[from] - 1, r->edges.at[low].output, r->err));
-    }
-    return RP_OK;
-}
-
 /* In "op shape key=value ...", a part ends with " ", written as two characters. */
 static const char *part_end(const char *s, const char *end)
 {
@@ -113,25 +96,22 @@ static enum rp_code add_dot_node(struct rp_lazy *r, const struct dot_node *node)
     if (r->p->nops >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "too many operations");
     RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
-    RP_TRY(add_dot_operands(r, node->number));
+
+    /* Adds the operands of a node: its edges, which are adjacent in the sorted list. */
+    size_t low;
+    RP_LOWER_BOUND(low, r->edges.n, r->edges.at[low].to < node->number);
+    for (; low < r->edges.n && r->edges.at[low].to == node->number; low++) {
+        uint32_t from = r->edges.at[low].from;
+        if (from >= r->op_of.n || !r->op_of.at[from])
+            return rp_err_set(r->err, RP_FORMAT, "edge from undefined 'node%u'", from);
+        RP_TRY(
+            rp_program_add_operand(r->p, r->op_of.at[from] - 1, r->edges.at[low].output, r->err));
+    }
     while (to < node->label_end) {
         s = to + 2;
         to = part_end(s, node->label_end);
         RP_TRY(rp_lazy_attributes(r, s, to));
     }
-    return RP_OK;
-}
-
-/* Operations are numbered before the first is added, because an edge may come from a later node. */
-static enum rp_code assign_op(struct rp_lazy *r, uint32_t number, uint32_t op)
-{
-    if (number > (uint64_t)(r->end - r->begin))
-        return rp_err_set(r->err, RP_LIMIT, "too many operations");
-    while (r->op_of.n <= number)
-        RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
-    if (r->op_of.at[number])
-        return rp_err_set(r->err, RP_FORMAT, "'node%u' is defined twice", number);
-    r->op_of.at[number] = op + 1;
     return RP_OK;
 }
 
@@ -157,7 +137,17 @@ static enum rp_code read_dot_line(struct rp_lazy *r, const char *s, const char *
     nodes[*n].number = number;
     if (!find_label(behind, end, &nodes[*n].label, &nodes[*n].label_end))
         return RP_LAZY_FAIL(r, s, "node without a label");
-    RP_TRY(assign_op(r, number, first + (uint32_t)*n));
+
+    /* Operations are numbered before the first is added, because an edge may come from a later
+     * node. */
+    uint32_t op = first + (uint32_t)*n;
+    if (number > (uint64_t)(r->end - r->begin))
+        return rp_err_set(r->err, RP_LIMIT, "too many operations");
+    while (r->op_of.n <= number)
+        RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
+    if (r->op_of.at[number])
+        return rp_err_set(r->err, RP_FORMAT, "'node%u' is defined twice", number);
+    r->op_of.at[number] = op + 1;
     ++*n;
     return RP_OK;
 }

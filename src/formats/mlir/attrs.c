@@ -276,20 +276,6 @@ static enum rp_code add_slice(struct rp_mlir *r, const struct rp_mlir_attrs *att
     return add_ints_attr(r, add_triples(r, RP_ATTR_SLICE, part, 1));
 }
 
-/* "low = [0], high = [1], interior = [0]" */
-static enum rp_code add_pad(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
-{
-    static const char *const words[3][3] = {{"low", "edge_padding_low", NULL},
-                                            {"high", "edge_padding_high", NULL},
-                                            {"interior", "interior_padding", NULL}};
-    struct rp_mlir_ints part[3];
-
-    for (int i = 0; i < 3; i++)
-        rp_mlir_find_ints(r, attrs, words[i], &part[i]);
-    return part[0].n && part[1].n ? add_ints_attr(r, add_triples(r, RP_ATTR_PADDING, part, 0))
-                                  : RP_OK;
-}
-
 /* ---- windows ---- */
 
 struct window_lists {
@@ -333,15 +319,6 @@ static void find_window(const struct rp_mlir *r, const struct rp_mlir_attrs *att
     rp_mlir_find_ints(r, attrs, lhs, &w->lhs);
     rp_mlir_find_ints(r, attrs, rhs, &w->rhs);
     rp_mlir_find_ints(r, attrs, reverse, &w->reverse);
-}
-
-static enum rp_code add_reduce_window(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
-{
-    struct window_lists w;
-
-    find_window(r, attrs, &w);
-    rp_mlir_find_ints(r, attrs, (const char *const[]){"window_dimensions", NULL}, &w.size);
-    return add_window(r, &w);
 }
 
 /* The window is as large as the kernel is along its numbered dimensions. */
@@ -592,13 +569,26 @@ enum rp_code rp_mlir_attributes(struct rp_mlir *r, unsigned code, const struct r
         return add_largest(r, attrs);
     case RP_OP_SLICE:
         return add_slice(r, attrs);
-    case RP_OP_PAD:
-        return add_pad(r, attrs);
+    case RP_OP_PAD: {
+        /* "low = [0], high = [1], interior = [0]" */
+        static const char *const words[3][3] = {{"low", "edge_padding_low", NULL},
+                                                {"high", "edge_padding_high", NULL},
+                                                {"interior", "interior_padding", NULL}};
+        struct rp_mlir_ints part[3];
+        for (int i = 0; i < 3; i++)
+            rp_mlir_find_ints(r, attrs, words[i], &part[i]);
+        return part[0].n && part[1].n ? add_ints_attr(r, add_triples(r, RP_ATTR_PADDING, part, 0))
+                                      : RP_OK;
+    }
     case RP_OP_CONVOLUTION:
         return add_convolution(r, attrs);
     case RP_OP_REDUCE_WINDOW:
-    case RP_OP_SELECT_AND_SCATTER:
-        return add_reduce_window(r, attrs);
+    case RP_OP_SELECT_AND_SCATTER: {
+        struct window_lists w;
+        find_window(r, attrs, &w);
+        rp_mlir_find_ints(r, attrs, (const char *const[]){"window_dimensions", NULL}, &w.size);
+        return add_window(r, &w);
+    }
     case RP_OP_ALL_REDUCE:
     case RP_OP_ALL_GATHER:
     case RP_OP_ALL_TO_ALL:

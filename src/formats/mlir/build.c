@@ -390,22 +390,6 @@ static enum rp_code add_attributes(struct rp_mlir *r, struct rp_mlir_statement *
     return s->called == RP_NONE ? RP_OK : add_symbol(r, s);
 }
 
-static enum rp_code add_operation(struct rp_mlir *r, struct rp_mlir_statement *s, uint32_t *id)
-{
-    struct making m;
-
-    RP_TRY(make_operands(r, s, &m));
-    if (r->p->nops >= r->limits.events)
-        return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
-                          (unsigned long long)r->limits.events);
-    RP_TRY(rp_program_add_op(r->p, &s->op, id, r->err));
-    for (size_t i = s->operand; i + 1 < r->operands.n; i += 2)
-        RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], r->operands.at[i + 1], r->err));
-    s->attrs.operands = rp_op_operands(r->p, *id);
-    r->p->meta.at[*id] = s->loc; /* stays the number of a location until the end */
-    return add_attributes(r, s, &m);
-}
-
 /* ---- statements ---- */
 
 enum rp_code rp_mlir_add(struct rp_mlir *r, struct rp_mlir_statement *s, struct rp_slice name,
@@ -418,7 +402,18 @@ enum rp_code rp_mlir_add(struct rp_mlir *r, struct rp_mlir_statement *s, struct 
     if (rp_mlir_is_return(name)) {
         RP_TRY(add_return(r, s->operand));
     } else {
-        RP_TRY(add_operation(r, s, &id));
+        /* Adds the operation itself, and its operands. */
+        struct making m;
+        RP_TRY(make_operands(r, s, &m));
+        if (r->p->nops >= r->limits.events)
+            return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
+                              (unsigned long long)r->limits.events);
+        RP_TRY(rp_program_add_op(r->p, &s->op, &id, r->err));
+        for (size_t i = s->operand; i + 1 < r->operands.n; i += 2)
+            RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], r->operands.at[i + 1], r->err));
+        s->attrs.operands = rp_op_operands(r->p, id);
+        r->p->meta.at[id] = s->loc; /* stays the number of a location until the end */
+        RP_TRY(add_attributes(r, s, &m));
 
         /* "%a, %b = ": each key is one result of the operation. */
         size_t n = r->results.n - results;

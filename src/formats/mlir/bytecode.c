@@ -214,27 +214,6 @@ static void bc_add_name(struct rp_bytecode *b, struct rp_slice dialect, struct r
                            : rp_err_nomem(b->err, "reading MLIR bytecode");
 }
 
-static void bc_read_names(struct rp_bytecode *b, struct rp_bc_cursor c)
-{
-    while (b->code == RP_OK && c.at < c.end) {
-        const uint8_t *at = c.at;
-        uint64_t dialect = rp_bc_varint(b, &c);
-        size_t ops = rp_bc_count(b, &c);
-
-        if (dialect >= b->dialects.n)
-            rp_bc_fail(b, at, "dialect %" PRIu64 " of %zu", dialect, b->dialects.n);
-        for (size_t i = 0; i < ops && b->code == RP_OK; i++) {
-            uint64_t name = rp_bc_varint(b, &c);
-            struct rp_slice own = bc_string_at(b, at, b->version >= 5 ? name >> 1 : name);
-
-            if (own.n > 150)
-                rp_bc_fail(b, at, "the name of an operation has %u bytes", own.n);
-            if (b->code == RP_OK)
-                bc_add_name(b, b->dialects.at[dialect], own);
-        }
-    }
-}
-
 static void bc_read_dialects(struct rp_bytecode *b, struct rp_bc_cursor c)
 {
     size_t n = rp_bc_count(b, &c);
@@ -254,7 +233,22 @@ static void bc_read_dialects(struct rp_bytecode *b, struct rp_bc_cursor c)
     }
     if (b->version >= 4)
         rp_bc_varint(b, &c); /* the number of operations */
-    bc_read_names(b, c);
+    /* The names of operations, by dialect. */
+    while (b->code == RP_OK && c.at < c.end) {
+        const uint8_t *at = c.at;
+        uint64_t dialect = rp_bc_varint(b, &c);
+        size_t ops = rp_bc_count(b, &c);
+        if (dialect >= b->dialects.n)
+            rp_bc_fail(b, at, "dialect %" PRIu64 " of %zu", dialect, b->dialects.n);
+        for (size_t i = 0; i < ops && b->code == RP_OK; i++) {
+            uint64_t name = rp_bc_varint(b, &c);
+            struct rp_slice own = bc_string_at(b, at, b->version >= 5 ? name >> 1 : name);
+            if (own.n > 150)
+                rp_bc_fail(b, at, "the name of an operation has %u bytes", own.n);
+            if (b->code == RP_OK)
+                bc_add_name(b, b->dialects.at[dialect], own);
+        }
+    }
 }
 
 /* Reads the sizes of the encoded attributes, then of the types, in groups of one dialect. */

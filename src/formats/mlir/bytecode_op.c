@@ -181,22 +181,6 @@ static void read_operands(struct rp_bytecode *b, struct rp_bc_cursor *c, struct 
     }
 }
 
-static void read_arguments(struct rp_bytecode *b, struct rp_bc_cursor *c)
-{
-    size_t n = rp_bc_count(b, c);
-
-    for (size_t i = 0; i < n && b->code == RP_OK; i++) {
-        uint64_t type = rp_bc_varint(b, c);
-
-        if (b->version < 4 || type & 1)
-            rp_bc_varint(b, c); /* its location */
-        add_value(b, true, b->arguments++, (uint32_t)b->values.n, false,
-                  b->version < 4 ? type : type >> 1);
-    }
-    if (b->version >= 3 && rp_bc_byte(b, c))
-        skip_use_lists(b, c, n);
-}
-
 /* (number of operations << 1) | has arguments */
 static void read_block(struct rp_bytecode *b, struct rp_bc_cursor *c, unsigned depth,
                        struct rp_bc_region *region)
@@ -204,8 +188,19 @@ static void read_block(struct rp_bytecode *b, struct rp_bc_cursor *c, unsigned d
     uint64_t head = rp_bc_varint(b, c);
 
     region->arg = (uint32_t)b->values.n;
-    if (head & 1)
-        read_arguments(b, c);
+    if (head & 1) {
+        /* The arguments of the block, with their types. */
+        size_t n = rp_bc_count(b, c);
+        for (size_t i = 0; i < n && b->code == RP_OK; i++) {
+            uint64_t type = rp_bc_varint(b, c);
+            if (b->version < 4 || type & 1)
+                rp_bc_varint(b, c); /* its location */
+            add_value(b, true, b->arguments++, (uint32_t)b->values.n, false,
+                      b->version < 4 ? type : type >> 1);
+        }
+        if (b->version >= 3 && rp_bc_byte(b, c))
+            skip_use_lists(b, c, n);
+    }
     region->nargs = (uint32_t)b->values.n - region->arg;
     for (uint64_t i = 0; i < head >> 1 && b->code == RP_OK; i++) {
         /* The results belong to the region around the operation, but may only be used after it. */

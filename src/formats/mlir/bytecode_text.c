@@ -137,18 +137,6 @@ static size_t put_joined(struct writer *w, struct rp_bc_cursor *c, const char *o
     return n;
 }
 
-/* "{"x", ?}p1" */
-static void put_dim_sharding(struct writer *w, struct rp_bc_cursor *c, unsigned depth)
-{
-    size_t n = put_joined(w, c, "{", "", depth);
-    bool closed = rp_bc_byte(w->b, c);
-    uint64_t priority = rp_bc_varint(w->b, c);
-
-    put(w, closed ? "}" : n ? ", ?}" : "?}");
-    if (priority & 1)
-        putf(w, "p%" PRIu64, priority >> 1);
-}
-
 static void put_sharding(struct writer *w, struct rp_bc_cursor *c, uint64_t code, unsigned depth)
 {
     put(w, "#sdy.sharding<");
@@ -164,15 +152,6 @@ static void put_sharding(struct writer *w, struct rp_bc_cursor *c, uint64_t code
     put(w, ">");
 }
 
-static void put_mesh(struct writer *w, struct rp_bc_cursor *c, unsigned depth)
-{
-    put_joined(w, c, "#sdy.mesh<[", "]", depth);
-    size_t n = rp_bc_count(w->b, c);
-    for (size_t i = 0; i < n && w->b->code == RP_OK; i++)
-        putf(w, i ? ", %" PRId64 : ", device_ids=[%" PRId64, rp_bc_signed(w->b, c));
-    put(w, n ? "]>" : ">");
-}
-
 static void put_sdy(struct writer *w, uint64_t code, struct rp_bc_cursor *c, unsigned depth)
 {
     struct rp_bytecode *b = w->b;
@@ -186,9 +165,13 @@ static void put_sdy(struct writer *w, uint64_t code, struct rp_bc_cursor *c, uns
         put_string(w, rp_bc_string(b, c));
         putf(w, "=%" PRId64, rp_bc_signed(b, c));
         break;
-    case 2:
-        put_mesh(w, c, depth);
-        break;
+    case 2: {
+        put_joined(w, c, "#sdy.mesh<[", "]", depth);
+        size_t n = rp_bc_count(w->b, c);
+        for (size_t i = 0; i < n && w->b->code == RP_OK; i++)
+            putf(w, i ? ", %" PRId64 : ", device_ids=[%" PRId64, rp_bc_signed(w->b, c));
+        put(w, n ? "]>" : ">");
+    } break;
     case 3: /* a part of an axis */
         putf(w, "(%" PRId64 ")", rp_bc_signed(b, c));
         putf(w, "%" PRId64, rp_bc_signed(b, c));
@@ -200,9 +183,15 @@ static void put_sdy(struct writer *w, uint64_t code, struct rp_bc_cursor *c, uns
         if (optional & 1)
             put_attr(w, optional >> 1, depth + 1);
         break;
-    case 5:
-        put_dim_sharding(w, c, depth);
-        break;
+    case 5: {
+        /* "{"x", ?}p1" */
+        size_t n = put_joined(w, c, "{", "", depth);
+        bool closed = rp_bc_byte(w->b, c);
+        uint64_t priority = rp_bc_varint(w->b, c);
+        put(w, closed ? "}" : n ? ", ?}" : "?}");
+        if (priority & 1)
+            putf(w, "p%" PRIu64, priority >> 1);
+    } break;
     case 6:
     case 15:
     case 17:

@@ -132,23 +132,19 @@ enum rp_code rp_mlir_queue_region(struct rp_mlir *r)
 
 /* ---- reading ---- */
 
-/* Reads "^bb0(%a: type)" into r->args, if it is there. */
-static enum rp_code mlir_block_arguments(struct rp_mlir *r)
+enum rp_code rp_mlir_region_arguments(struct rp_mlir *r, const struct rp_mlir_region *region)
 {
+    if (r->bytecode)
+        return rp_bc_region_arguments(r, region->number);
+    r->at = region->at;
+
+    /* Reads "^bb0(%a: type)" into r->args, if it is there. */
     rp_mlir_space(r);
     if (r->at >= r->end || *r->at != '^')
         return RP_OK;
     r->at++;
     rp_mlir_word(r);
     return r->at < r->end && *r->at == '(' ? rp_mlir_arguments(r) : RP_OK;
-}
-
-enum rp_code rp_mlir_region_arguments(struct rp_mlir *r, const struct rp_mlir_region *region)
-{
-    if (r->bytecode)
-        return rp_bc_region_arguments(r, region->number);
-    r->at = region->at;
-    return mlir_block_arguments(r);
 }
 
 /* Joins own arguments and captured values to one list. */

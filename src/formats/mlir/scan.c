@@ -314,33 +314,28 @@ enum rp_code rp_mlir_operand(struct rp_mlir *r)
     return rp_mlir_use(r, where, name, name, numbered, index);
 }
 
-/* An argument of a function or a block: "%arg0: tensor<2xf32> {...} loc(...)" */
-static enum rp_code read_argument(struct rp_mlir *r)
-{
-    struct rp_mlir_arg arg = {.op = RP_NONE};
-
-    RP_TRY(rp_mlir_name_at(r, &arg.name));
-    arg.key = arg.name;
-    const char *from = r->at;
-    while (r->at < r->end && *r->at != ',' && *r->at != ')') {
-        if (*r->at == '<' || *r->at == '{' || *r->at == '(' || *r->at == '[')
-            RP_TRY(rp_mlir_skip_bracket(r));
-        else if (*r->at == '"')
-            r->at = rp_mlir_string_end(r, r->at);
-        else
-            r->at++;
-    }
-    RP_TRY(rp_mlir_types(r, from, r->at, &arg.shape));
-    return rp_vec_push(&r->args, arg, r->err);
-}
-
 /* "(%a: type, %b: type)" */
 enum rp_code rp_mlir_arguments(struct rp_mlir *r)
 {
     for (r->at++; r->at < r->end; r->at++) {
         rp_mlir_space(r);
-        if (r->at < r->end && *r->at == '%')
-            RP_TRY(read_argument(r));
+        if (r->at < r->end && *r->at == '%') {
+            /* An argument of a function or a block: "%arg0: tensor<2xf32> {...} loc(...)" */
+            struct rp_mlir_arg arg = {.op = RP_NONE};
+            RP_TRY(rp_mlir_name_at(r, &arg.name));
+            arg.key = arg.name;
+            const char *from = r->at;
+            while (r->at < r->end && *r->at != ',' && *r->at != ')') {
+                if (*r->at == '<' || *r->at == '{' || *r->at == '(' || *r->at == '[')
+                    RP_TRY(rp_mlir_skip_bracket(r));
+                else if (*r->at == '"')
+                    r->at = rp_mlir_string_end(r, r->at);
+                else
+                    r->at++;
+            }
+            RP_TRY(rp_mlir_types(r, from, r->at, &arg.shape));
+            RP_TRY(rp_vec_push(&r->args, arg, r->err));
+        }
         if (r->at >= r->end || *r->at != ',')
             break;
     }

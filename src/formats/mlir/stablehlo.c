@@ -158,21 +158,6 @@ static enum rp_code read_location_line(struct rp_mlir *r, const char *at, const 
     return RP_OK;
 }
 
-/* "sdy.mesh @mesh = <["x"=4]>" */
-static enum rp_code read_mesh_line(struct rp_mlir *r, const char *at, const char *end)
-{
-    const char *name = memchr(at, '@', (size_t)(end - at)), *from;
-    const char *open = name ? memchr(name, '<', (size_t)(end - name)) : NULL;
-    const char *to = open ? rp_mlir_bracket_end(r, open) : NULL;
-
-    if (!to || to > end)
-        return RP_OK;
-    for (from = name += 1 + (name[1] == '"'); name < open && rp_mlir_word_char(*name); name++)
-        ;
-    return rp_mlir_mesh(r, (struct rp_slice){from, (uint32_t)(name - from), 0},
-                        (struct rp_slice){open, (uint32_t)(to - open), 0});
-}
-
 static enum rp_code read_top_line(struct rp_mlir *r)
 {
     const char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
@@ -180,8 +165,19 @@ static enum rp_code read_top_line(struct rp_mlir *r)
     end = end ? end : r->end;
     if (end - r->at > 4 && memcmp(r->at, "#loc", 4) == 0)
         RP_TRY(read_location_line(r, r->at, end));
-    else if (end - r->at > 9 && memcmp(r->at, "sdy.mesh ", 9) == 0)
-        RP_TRY(read_mesh_line(r, r->at, end));
+    else if (end - r->at > 9 && memcmp(r->at, "sdy.mesh ", 9) == 0) {
+        /* "sdy.mesh @mesh = <["x"=4]>" */
+        const char *name = memchr(r->at, '@', (size_t)(end - r->at)), *from;
+        const char *open = name ? memchr(name, '<', (size_t)(end - name)) : NULL;
+        const char *to = open ? rp_mlir_bracket_end(r, open) : NULL;
+        if (to && to <= end) {
+            for (from = name += 1 + (name[1] == '"'); name < open && rp_mlir_word_char(*name);
+                 name++)
+                ;
+            RP_TRY(rp_mlir_mesh(r, (struct rp_slice){from, (uint32_t)(name - from), 0},
+                                (struct rp_slice){open, (uint32_t)(to - open), 0}));
+        }
+    }
     r->at = end;
     return RP_OK;
 }

@@ -184,39 +184,6 @@ static enum rp_code read_body(struct rp_mlir *r, struct statement *s)
     return RP_OK;
 }
 
-/* The types of the results: those after the arrow, or if there is none, all. */
-static enum rp_code result_shape(struct rp_mlir *r, const struct statement *s, uint32_t *shape)
-{
-    const char *from = s->colon ? s->colon : s->types_end, *arrow;
-
-    for (arrow = s->types_end; arrow > from + 1; arrow--)
-        if (arrow[-1] == '>' && arrow[-2] == '-')
-            break;
-    if (arrow > from + 1)
-        from = arrow;
-    else if (s->s.op.code == RP_OP_SELECT) /* the condition comes first, then the operands */
-        from = memrchr(from, ',', (size_t)(s->types_end - from))
-                   ? memrchr(from, ',', (size_t)(s->types_end - from))
-                   : from;
-    return rp_mlir_types(r, from, s->types_end, shape);
-}
-
-/* In "reducer(%a0: t, %b0: t) (%a1: t, %b1: t)" the arguments are in pairs; HLO has all a before
-   all b. */
-static enum rp_code order_reducer(struct rp_mlir *r, const struct statement *s)
-{
-    size_t n = r->args.n - s->s.args;
-
-    if (!s->reducer || n < 4 || n % 2)
-        return RP_OK;
-    for (size_t i = 0; i < n; i++)
-        RP_TRY(
-            rp_vec_push(&r->args, r->args.at[s->s.args + (i % (n / 2)) * 2 + i / (n / 2)], r->err));
-    memmove(r->args.at + s->s.args, r->args.at + s->s.args + n, n * sizeof *r->args.at);
-    r->args.n -= n;
-    return RP_OK;
-}
-
 /* In "(%x init: %a), (%y init: %b)" the operands are in pairs; HLO has all values before all
    initial ones. */
 static enum rp_code order_inits(struct rp_mlir *r, const struct statement *s, size_t first)
@@ -295,8 +262,29 @@ static enum rp_code read_statement(struct rp_mlir *r)
     RP_TRY(rp_mlir_opcode(r, name, &s.s.op));
     RP_TRY(read_body(r, &s));
     if (!rp_mlir_is_return(name)) {
-        RP_TRY(result_shape(r, &s, &s.s.op.shape));
-        RP_TRY(order_reducer(r, &s));
+        /* The types of the results: those after the arrow, or if there is none, all. */
+        const char *from = s.colon ? s.colon : s.types_end, *arrow;
+        for (arrow = s.types_end; arrow > from + 1; arrow--)
+            if (arrow[-1] == '>' && arrow[-2] == '-')
+                break;
+        if (arrow > from + 1)
+            from = arrow;
+        else if (s.s.op.code == RP_OP_SELECT) /* the condition comes first, then the operands */
+            from = memrchr(from, ',', (size_t)(s.types_end - from))
+                       ? memrchr(from, ',', (size_t)(s.types_end - from))
+                       : from;
+        RP_TRY(rp_mlir_types(r, from, s.types_end, &s.s.op.shape));
+
+        /* In "reducer(%a0: t, %b0: t) (%a1: t, %b1: t)" the arguments are in pairs; HLO has all a
+           before all b. */
+        size_t n = r->args.n - s.s.args;
+        if (s.reducer && n >= 4 && !(n % 2)) {
+            for (size_t i = 0; i < n; i++)
+                RP_TRY(rp_vec_push(&r->args, r->args.at[s.s.args + (i % (n / 2)) * 2 + i / (n / 2)],
+                                   r->err));
+            memmove(r->args.at + s.s.args, r->args.at + s.s.args + n, n * sizeof *r->args.at);
+            r->args.n -= n;
+        }
         RP_TRY(order_inits(r, &s, s.s.operand));
     }
     return rp_mlir_add(r, &s.s, name, results, counted);

@@ -134,24 +134,6 @@ static enum rp_code read_line(struct inspector *r, struct inspected *x)
     return RP_OK;
 }
 
-static enum rp_code keep_line(struct inspector *r, struct inspected *x)
-{
-    x->line = (uint32_t)r->all.n;
-    x->timed = x->begin_ns >= 0 && x->end_ns >= x->begin_ns;
-    if (!x->func || x->rank < 0 || x->exec_ns < 0 || (!x->timed && x->dump_ns < 0)) {
-        r->strange++;
-        return RP_OK;
-    }
-    if (x->nranks > r->world) {
-        r->world = x->nranks;
-        r->widest = x->comm;
-    }
-    if (r->all.n >= r->a->t.limits.events)
-        return rp_err_set(r->err, RP_LIMIT, "more than %llu collectives in one file",
-                          (unsigned long long)r->a->t.limits.events);
-    return rp_vec_push(&r->all, *x, r->err);
-}
-
 /* Corrects the error of the parser, which saw one more byte at the beginning and at the end. */
 static enum rp_code line_error(struct inspector *r)
 {
@@ -182,7 +164,22 @@ static enum rp_code read_lines(struct inspector *r)
         RP_TRY(read_line(r, &x));
         if (rp_json_failed(r->json))
             break;
-        RP_TRY(keep_line(r, &x));
+
+        /* A line counts if it says who did what, and when. */
+        x.line = (uint32_t)r->all.n;
+        x.timed = x.begin_ns >= 0 && x.end_ns >= x.begin_ns;
+        if (!x.func || x.rank < 0 || x.exec_ns < 0 || (!x.timed && x.dump_ns < 0)) {
+            r->strange++;
+            continue;
+        }
+        if (x.nranks > r->world) {
+            r->world = x.nranks;
+            r->widest = x.comm;
+        }
+        if (r->all.n >= r->a->t.limits.events)
+            return rp_err_set(r->err, RP_LIMIT, "more than %llu collectives in one file",
+                              (unsigned long long)r->a->t.limits.events);
+        RP_TRY(rp_vec_push(&r->all, x, r->err));
     }
     return rp_json_failed(r->json) ? line_error(r) : RP_OK;
 }

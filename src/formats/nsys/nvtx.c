@@ -199,24 +199,6 @@ static enum rp_code read_communicator(void *user, const struct rp_rows *rows, st
 
 /* ------------------------------------------------------------------ ranges */
 
-static enum rp_code set_torch(struct rp_nsys *r, const struct rp_nvtx_name *name,
-                              struct rp_activity_event *e, struct rp_err *err)
-{
-    rp_str sizes;
-
-    r->is_torch = true;
-    e->kind = name->is_operator ? RP_ACTIVITY_OPERATOR : RP_ACTIVITY_ANNOTATION;
-    RP_TRY(rp_activity_intern(r->a, name->name.at, name->name.n, &e->name, err));
-    if (name->sequence >= 0)
-        RP_TRY(rp_activity_int(r->a, e, "Sequence number", name->sequence, err));
-    if (!name->sizes.n)
-        return RP_OK;
-    RP_TRY(rp_activity_intern(r->a, name->sizes.at, name->sizes.n, &sizes, err));
-    RP_TRY(rp_activity_text(r->a, e, "Input Dims", sizes, err));
-    e->args[e->nargs - 1].type = RP_ARG_RAW;
-    return RP_OK;
-}
-
 static enum rp_code set_xla(struct rp_nsys *r, const struct rp_nvtx_name *name,
                             struct rp_activity_event *e, struct rp_err *err)
 {
@@ -239,8 +221,21 @@ static enum rp_code name_range(struct rp_nsys *r, const char *text, size_t n,
     struct rp_nvtx_name name;
     rp_str word;
 
-    if (rp_nvtx_name_of_torch(text, &name))
-        return set_torch(r, &name, e, err);
+    if (rp_nvtx_name_of_torch(text, &name)) {
+        /* A range of PyTorch: an operator with its sizes, or an annotation. */
+        rp_str sizes;
+        r->is_torch = true;
+        e->kind = name.is_operator ? RP_ACTIVITY_OPERATOR : RP_ACTIVITY_ANNOTATION;
+        RP_TRY(rp_activity_intern(r->a, name.name.at, name.name.n, &e->name, err));
+        if (name.sequence >= 0)
+            RP_TRY(rp_activity_int(r->a, e, "Sequence number", name.sequence, err));
+        if (!name.sizes.n)
+            return RP_OK;
+        RP_TRY(rp_activity_intern(r->a, name.sizes.at, name.sizes.n, &sizes, err));
+        RP_TRY(rp_activity_text(r->a, e, "Input Dims", sizes, err));
+        e->args[e->nargs - 1].type = RP_ARG_RAW;
+        return RP_OK;
+    }
     if (rp_nvtx_name_of_xla(text, &name))
         return set_xla(r, &name, e, err);
     RP_TRY(rp_activity_intern(r->a, text, n, &e->name, err));

@@ -16,12 +16,6 @@
 RP_ORDER(by_track, struct rp_perfetto_mark, RP_UP(track), RP_UP(ts_ns), RP_UP(event), RP_UP(begins),
          RP_UP(name))
 
-static void end_slice(struct rp_perfetto *r, const struct rp_perfetto_mark *begin, int64_t ns)
-{
-    rp_builder_end(r->t.builder, begin->event,
-                   rp_proto_trace_clamp(&r->t, (rp_wide_ns)ns - begin->ts_ns));
-}
-
 /* How many of the n open marks stay open; n if the mark ends none of them. */
 static size_t find_begin(const struct rp_perfetto *r, const uint32_t *open, size_t n,
                          const struct rp_perfetto_mark *m)
@@ -51,8 +45,11 @@ enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err)
         size_t left = find_begin(r, open.at, open.n, m);
         if (left == open.n && m->type == RP_PFT_END)
             r->t.health->unbegun++;
-        while (open.n > left)
-            end_slice(r, &r->marks.at[open.at[--open.n]], m->ts_ns);
+        while (open.n > left) {
+            const struct rp_perfetto_mark *begin = &r->marks.at[open.at[--open.n]];
+            rp_builder_end(r->t.builder, begin->event,
+                           rp_proto_trace_clamp(&r->t, (rp_wide_ns)m->ts_ns - begin->ts_ns));
+        }
         if (m->type != RP_PFT_END)
             RP_TRY(rp_vec_push(&open, (uint32_t)i, err));
     }

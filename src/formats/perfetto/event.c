@@ -245,21 +245,6 @@ enum rp_code rp_perfetto_category(struct rp_perfetto *r, rp_str category,
     return RP_OK;
 }
 
-static enum rp_code find_kind(struct rp_perfetto *r, struct event *e, struct rp_err *err)
-{
-    rp_str key, sync;
-
-    RP_TRY(rp_proto_trace_word(&r->t, "cuda_sync_kind", &key, err));
-    for (size_t i = 0; i < r->args.n && !e->ncategories; i++)
-        if (r->args.at[i].key == key) { /* PyTorch gives these events no category */
-            RP_TRY(rp_proto_trace_word(&r->t, "cuda_sync", &sync, err));
-            add_category(e, sync);
-        }
-    for (size_t i = 0; i < e->ncategories && !e->is.kind; i++)
-        RP_TRY(rp_perfetto_category(r, e->categories[i], &e->is, err));
-    return RP_OK;
-}
-
 static enum rp_code event_origin(struct rp_perfetto *r, const struct event *e, char phase,
                                  uint8_t scope, uint16_t *out, struct rp_err *err)
 {
@@ -291,27 +276,6 @@ enum rp_code rp_perfetto_set_link(struct rp_perfetto *r, struct rp_raw *raw, str
 }
 
 /* ------------------------------------------------------------------ tracks and times */
-
-static enum rp_code event_track(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
-                                const struct event *e, uint32_t *out, struct rp_err *err)
-{
-    uint64_t uuid = e->has_track ? e->track_uuid : packet->seq->track;
-
-    if (e->legacy.has_tid) {
-        int64_t pid = e->legacy.pid;
-
-        if (!e->legacy.has_pid) {
-            RP_TRY(rp_perfetto_track(r, packet->seq->thread, out, err));
-            pid = r->tracks.at[*out].pid;
-        }
-        RP_TRY(rp_perfetto_thread(r, pid, e->legacy.tid, out, err));
-    } else {
-        if (!uuid && (!e->type || !e->has_track))
-            uuid = packet->seq->thread;
-        RP_TRY(rp_perfetto_track(r, uuid, out, err));
-    }
-    return rp_perfetto_use_track(r, *out, e->name, err);
-}
 
 static enum rp_code event_time(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                const struct event *e, int64_t *ns, struct rp_err *err)
@@ -440,19 +404,6 @@ static enum rp_code add_flows(struct rp_perfetto *r, const struct event *e, rp_t
     return RP_OK;
 }
 
-static enum rp_code add_legacy_flow(struct rp_perfetto *r, const struct event *e, rp_track track,
-                                    int64_t ns, struct rp_err *err)
-{
-    struct rp_raw_flow flow = {.ts_ns = ns,
-                               .id = (int64_t)e->legacy.id,
-                               .name = e->name,
-                               .track = track,
-                               .flags = e->legacy.encloses ? RP_FLOW_BIND_ENCLOSING : 0};
-
-    RP_TRY(event_origin(r, e, (char)e->legacy.phase, 0, &flow.origin, err));
-    return rp_builder_add_flow(r->t.builder, &flow, err);
-}
-
 /* ------------------------------------------------------------------ events */
 
 static enum rp_code add_mark(struct rp_perfetto *r, uint32_t track, int64_t ns, uint8_t type,
@@ -509,30 +460,6 @@ static enum rp_code add_instant(struct rp_perfetto *r, const struct event *e, rp
     return add_raw(r, e, &raw, 'i', scopes[e->legacy.scope & 3], err);
 }
 
-/* Chrome's asynchronous events are joined by their ids, like those of its JSON format. */
-static enum rp_code add_async(struct rp_perfetto *r, const struct event *e, rp_track track,
-                              int64_t ns, struct rp_err *err)
-{
-    struct rp_raw raw = {.ts_ns = ns,
-                         .dur_ns = RP_OPEN_NS,
-                         .track = track,
-                         .flags = RP_EVENT_ASYNC,
-                         .has_link = e->legacy.has_id,
-                         .link = (int64_t)e->legacy.id};
-
-    return add_raw(r, e, &raw, (char)e->legacy.phase, 0, err);
-}
-
-static enum rp_code add_complete(struct rp_perfetto *r, const struct event *e, rp_track track,
-                                 int64_t ns, struct rp_err *err)
-{
-    struct rp_raw raw = {.ts_ns = ns, .track = track};
-
-    raw.dur_ns = rp_proto_trace_clamp(&r->t, (rp_wide_ns)(int64_t)e->legacy.duration_us * 1000);
-    RP_TRY(add_flows(r, e, track, ns, err));
-    return add_raw(r, e, &raw, 'X', 0, err);
-}
-
 static enum rp_code add_legacy(struct rp_perfetto *r, const struct event *e, uint32_t track,
                                int64_t ns, struct rp_err *err)
 {
@@ -543,24 +470,43 @@ static enum rp_code add_legacy(struct rp_perfetto *r, const struct event *e, uin
         return add_slice(r, e, track, ns, RP_PFT_BEGIN, err);
     case 'E':
         return add_mark(r, track, ns, RP_PFT_END, e->name, err);
-    case 'X':
-        return add_complete(r, e, to, ns, err);
+    case 'X': {
+        struct rp_raw raw = {.ts_ns = ns, .track = to};
+        raw.dur_ns = rp_proto_trace_clamp(&r->t, (rp_wide_ns)(int64_t)e->legacy.duration_us * 1000);
+        RP_TRY(add_flows(r, e, to, ns, err));
+        return add_raw(r, e, &raw, 'X', 0, err);
+    }
     case 'i':
     case 'I':
     case 'R':
         return add_instant(r, e, to, ns, err);
     case 's':
     case 't':
-    case 'f':
-        return add_legacy_flow(r, e, to, ns, err);
+    case 'f': {
+        struct rp_raw_flow flow = {.ts_ns = ns,
+                                   .id = (int64_t)e->legacy.id,
+                                   .name = e->name,
+                                   .track = to,
+                                   .flags = e->legacy.encloses ? RP_FLOW_BIND_ENCLOSING : 0};
+        RP_TRY(event_origin(r, e, (char)e->legacy.phase, 0, &flow.origin, err));
+        return rp_builder_add_flow(r->t.builder, &flow, err);
+    }
     case 'S':
     case 'T':
     case 'p':
     case 'F':
     case 'b':
     case 'n':
-    case 'e':
-        return add_async(r, e, to, ns, err);
+    case 'e': {
+        /* Chrome's asynchronous events are joined by their ids, like those of its JSON format. */
+        struct rp_raw raw = {.ts_ns = ns,
+                             .dur_ns = RP_OPEN_NS,
+                             .track = to,
+                             .flags = RP_EVENT_ASYNC,
+                             .has_link = e->legacy.has_id,
+                             .link = (int64_t)e->legacy.id};
+        return add_raw(r, e, &raw, (char)e->legacy.phase, 0, err);
+    }
     default:
         r->ignored++;
         return RP_OK;
@@ -582,7 +528,22 @@ static enum rp_code add_event(struct rp_perfetto *r, const struct rp_perfetto_pa
             value.v.i = e->count;
         return add_count(r, packet, track, ns, value, err);
     }
-    RP_TRY(event_track(r, packet, e, &track, err));
+
+    /* The track is named by the event, by the defaults of its sequence, or is the thread's. */
+    uint64_t uuid = e->has_track ? e->track_uuid : packet->seq->track;
+    if (e->legacy.has_tid) {
+        int64_t pid = e->legacy.pid;
+        if (!e->legacy.has_pid) {
+            RP_TRY(rp_perfetto_track(r, packet->seq->thread, &track, err));
+            pid = r->tracks.at[track].pid;
+        }
+        RP_TRY(rp_perfetto_thread(r, pid, e->legacy.tid, &track, err));
+    } else {
+        if (!uuid && (!e->type || !e->has_track))
+            uuid = packet->seq->thread;
+        RP_TRY(rp_perfetto_track(r, uuid, &track, err));
+    }
+    RP_TRY(rp_perfetto_use_track(r, track, e->name, err));
     switch (e->type) {
     case RP_PFT_BEGIN:
     case RP_PFT_STATE:
@@ -613,7 +574,17 @@ enum rp_code rp_perfetto_read_event(struct rp_perfetto *r, const struct rp_perfe
         else if (fits_wire(&it))
             RP_TRY(parse_field(r, packet, &c, &it, &e, err));
     RP_TRY(rp_proto_finish(&c, err));
-    RP_TRY(find_kind(r, &e, err));
+
+    /* The kind is that of the first category that is known. */
+    rp_str key, sync;
+    RP_TRY(rp_proto_trace_word(&r->t, "cuda_sync_kind", &key, err));
+    for (size_t i = 0; i < r->args.n && !e.ncategories; i++)
+        if (r->args.at[i].key == key) { /* PyTorch gives these events no category */
+            RP_TRY(rp_proto_trace_word(&r->t, "cuda_sync", &sync, err));
+            add_category(&e, sync);
+        }
+    for (size_t i = 0; i < e.ncategories && !e.is.kind; i++)
+        RP_TRY(rp_perfetto_category(r, e.categories[i], &e.is, err));
     RP_TRY(event_time(r, packet, &e, &ns, err));
     RP_TRY(add_event(r, packet, &e, ns, err));
     if (!e.has_extra)

@@ -77,20 +77,6 @@ static enum rp_sniff perfetto_sniff(const uint8_t *head, size_t n, const char *f
 
 /* ------------------------------------------------------------------ sequences */
 
-static enum rp_code find_sequence(struct rp_perfetto *r, uint64_t id,
-                                  struct rp_perfetto_sequence **out, struct rp_err *err)
-{
-    struct rp_perfetto_sequence fresh = {.id = id, .generation = ++r->generations};
-    uint32_t at;
-
-    RP_TRY(rp_map_intern(&r->sequence_of, id, (uint32_t)r->sequences.n, &at, err));
-    if (at == r->sequences.n) {
-        RP_TRY(rp_vec_push(&r->sequences, fresh, err));
-    }
-    *out = &r->sequences.at[at];
-    return RP_OK;
-}
-
 static uint64_t interned_key(enum rp_perfetto_table table, uint64_t iid)
 {
     return iid < UINT64_MAX / RP_PFT_TABLES ? iid * RP_PFT_TABLES + table
@@ -431,23 +417,6 @@ static enum rp_code unpack_zstd(struct rp_perfetto *r, struct rp_bytes from, str
     return code;
 }
 
-static enum rp_code unpack(struct rp_perfetto *r, const struct rp_perfetto_packet *p,
-                           struct rp_err *err)
-{
-    uint64_t offset = rp_proto_offset(&p->c, p->data.begin);
-    struct rp_bytes blob = {0};
-
-    RP_TRY(rp_vec_reserve(&r->blobs, 1, err));
-    enum rp_code code = p->data.number == RP_PFT_PACKET_COMPRESSED_PACKETS
-                            ? inflate_packets(r, p->data.bytes, &blob, err)
-                            : unpack_zstd(r, p->data.bytes, &blob, err);
-    if (code != RP_OK)
-        return rp_err_prefix(err, code, "packet at byte %llu", (unsigned long long)offset);
-    r->blobs.at[r->blobs.n++] = blob;
-    r->blob_bytes += blob.n;
-    return RP_OK;
-}
-
 static bool is_packed(const struct rp_perfetto_packet *p)
 {
     return p->data.number == RP_PFT_PACKET_COMPRESSED_PACKETS ||
@@ -461,7 +430,17 @@ static enum rp_code prepare_packet(struct rp_perfetto *r, struct rp_proto_cursor
 
     RP_TRY(scan_packet(c, &p, err));
     if (is_packed(&p) && !packed) {
-        RP_TRY(unpack(r, &p, err));
+        /* A packet may hold others, compressed. */
+        uint64_t offset = rp_proto_offset(&p.c, p.data.begin);
+        struct rp_bytes blob = {0};
+        RP_TRY(rp_vec_reserve(&r->blobs, 1, err));
+        enum rp_code code = p.data.number == RP_PFT_PACKET_COMPRESSED_PACKETS
+                                ? inflate_packets(r, p.data.bytes, &blob, err)
+                                : unpack_zstd(r, p.data.bytes, &blob, err);
+        if (code != RP_OK)
+            return rp_err_prefix(err, code, "packet at byte %llu", (unsigned long long)offset);
+        r->blobs.at[r->blobs.n++] = blob;
+        r->blob_bytes += blob.n;
         return each_packet(r, r->blobs.at[r->blobs.n - 1], true, prepare_packet, err);
     }
     switch (p.data.number) {
@@ -483,7 +462,13 @@ static enum rp_code prepare_packet(struct rp_perfetto *r, struct rp_proto_cursor
 static enum rp_code update_sequence(struct rp_perfetto *r, struct rp_perfetto_packet *p,
                                     bool *usable, struct rp_err *err)
 {
-    RP_TRY(find_sequence(r, p->sequence, &p->seq, err));
+    /* The sequence that the packet belongs to. */
+    struct rp_perfetto_sequence fresh = {.id = p->sequence, .generation = ++r->generations};
+    uint32_t at;
+    RP_TRY(rp_map_intern(&r->sequence_of, p->sequence, (uint32_t)r->sequences.n, &at, err));
+    if (at == r->sequences.n)
+        RP_TRY(rp_vec_push(&r->sequences, fresh, err));
+    p->seq = &r->sequences.at[at];
     if (p->dropped)
         p->seq->valid = false;
     if (p->cleared) {

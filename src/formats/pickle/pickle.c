@@ -76,24 +76,6 @@ static uint64_t key_hash(rp_pickle_id dict, const char *key, size_t n)
     return rp_hash_join(rp_hash_bytes(key, n), dict);
 }
 
-static enum rp_code index_dicts(struct rp_pickle *p, struct rp_err *err)
-{
-    for (rp_pickle_id id = 0; id < p->values.n; id++) {
-        const struct rp_pickle_value *d = &p->values.at[id];
-
-        if (d->type != RP_PICKLE_DICT || d->n <= LARGE_DICT)
-            continue;
-        for (uint32_t i = 0; i + 1 < d->n; i += 2) {
-            const struct rp_pickle_value *key = &p->values.at[d->v.items[i]];
-
-            if (key->type == RP_PICKLE_TEXT)
-                RP_TRY(rp_map_put(&p->keys, key_hash(id, key->v.text, key->n), i + 1, err));
-        }
-    }
-    p->indexed = true;
-    return RP_OK;
-}
-
 rp_pickle_id rp_pickle_get(const struct rp_pickle *p, rp_pickle_id dict, const char *key)
 {
     const struct rp_pickle_value *d = dict == RP_NONE ? NULL : &p->values.at[dict];
@@ -663,25 +645,12 @@ static enum rp_code duplicate(struct pickle_reader *r)
                        : pickle_error(r, "the stack has too few values");
 }
 
-static enum rp_code drop_marked(struct pickle_reader *r)
-{
-    return pop_mark(r, &r->stack.n);
-}
-
 static enum rp_code protocol(struct pickle_reader *r)
 {
     uint64_t version;
 
     RP_TRY(take_number(r, 1, &version));
     return version <= 5 ? RP_OK : pickle_error(r, "the protocol is newer than 5");
-}
-
-static enum rp_code frame(struct pickle_reader *r)
-{
-    uint64_t n = 0;
-
-    RP_TRY(take_number(r, 8, &n));
-    return n <= (uint64_t)(r->end - r->at) ? RP_OK : cut_short(r);
 }
 
 static enum rp_code execute_old(struct pickle_reader *r)
@@ -691,8 +660,9 @@ static enum rp_code execute_old(struct pickle_reader *r)
         return push_mark(r);
     case '0':
         return drop_value(r);
-    case '1':
-        return drop_marked(r);
+    case '1': {
+        return pop_mark(r, &r->stack.n);
+    }
     case '2':
         return duplicate(r);
     case 'F':
@@ -753,8 +723,11 @@ static enum rp_code execute_new(struct pickle_reader *r)
         return push_stack_global(r);
     case 0x94:
         return memo_put(r, r->memoized);
-    case 0x95:
-        return frame(r);
+    case 0x95: {
+        uint64_t n = 0;
+        RP_TRY(take_number(r, 8, &n));
+        return n <= (uint64_t)(r->end - r->at) ? RP_OK : cut_short(r);
+    }
     default:
         return refuse_op(r);
     }
@@ -845,7 +818,20 @@ enum rp_code rp_pickle_read(struct rp_pickle *out, const void *bytes, size_t n,
     r.limits = limits ? *limits : RP_LIMITS_DEFAULT;
     memset(r.small, 0xff, sizeof r.small);
     RP_TRY(n ? execute_all(&r) : rp_err_set_at(err, RP_FORMAT, 0, "is empty"));
-    return index_dicts(out, err);
+
+    /* Large dictionaries are indexed, so that a value is found without a search. */
+    for (rp_pickle_id id = 0; id < out->values.n; id++) {
+        const struct rp_pickle_value *d = &out->values.at[id];
+        if (d->type != RP_PICKLE_DICT || d->n <= LARGE_DICT)
+            continue;
+        for (uint32_t i = 0; i + 1 < d->n; i += 2) {
+            const struct rp_pickle_value *key = &out->values.at[d->v.items[i]];
+            if (key->type == RP_PICKLE_TEXT)
+                RP_TRY(rp_map_put(&out->keys, key_hash(id, key->v.text, key->n), i + 1, err));
+        }
+    }
+    out->indexed = true;
+    return RP_OK;
 }
 
 enum rp_code rp_pickle_items(struct rp_pickle *p, rp_pickle_id list, size_t bytes,

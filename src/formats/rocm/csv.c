@@ -362,28 +362,6 @@ static enum rp_code read_counter(struct csv_reader *r, const struct table *t)
     return rp_vec_push(&r->counted, c, r->err);
 }
 
-/* Without a file of kernels, adds the dispatches whose counters were read. Files of 2024 have no
-   times, so these dispatches are placed one nanosecond apart. */
-static enum rp_code add_counted(struct csv_reader *r)
-{
-    for (size_t i = 0; i < r->counted.n; i++) {
-        struct counted c = r->counted.at[i];
-
-        if (i && r->counted.at[i - 1].process == c.process &&
-            r->counted.at[i - 1].dispatch == c.dispatch)
-            continue;
-        if (r->no_times)
-            c.e.begin_ns = c.e.end_ns = (int64_t)i + 1;
-        add_counters(r, c.process, c.dispatch, &c.e);
-        RP_TRY(rp_activity_add(r->a, &c.e, r->err));
-    }
-    if (!r->no_times || !r->counted.n)
-        return RP_OK;
-    return rp_builder_warn(r->a->t.builder, r->err,
-                           "the counters have no times: kernels are in their order, but how long "
-                           "they took is not known; record with 'rocprofv3 --kernel-trace' too");
-}
-
 /* ------------------------------------------------------------------ files */
 
 typedef enum rp_code row_fn(struct csv_reader *r, const struct table *t);
@@ -397,25 +375,6 @@ static row_fn *reader_of(const struct table *t)
     return t->place[DIRECTION] >= 0 ? read_copy : read_call;
 }
 
-static enum rp_code read_rows(struct csv_reader *r, struct table *t)
-{
-    bool any;
-
-    RP_TRY(read_header(t, &r->a->t.limits, r->err));
-    row_fn *read = reader_of(t);
-    for (;;) {
-        RP_TRY(next_line(t, r->a->t.limits.token_bytes, &any, r->err));
-        if (!any)
-            break;
-        RP_TRY(read(r, t));
-        if (t->line % 8192 == 0 && t->end == (const char *)r->a->t.bytes + r->a->t.n)
-            RP_TRY(rp_proto_trace_progress(&r->a->t, (const uint8_t *)t->at, r->err));
-    }
-    if (read == read_counter && r->counted.n)
-        qsort(r->counted.at, r->counted.n, sizeof *r->counted.at, by_dispatch);
-    return RP_OK;
-}
-
 static void table_release(struct table *t)
 {
     rp_vec_release(&t->plain);
@@ -427,7 +386,21 @@ static enum rp_code read_file(struct csv_reader *r, const char *name, const uint
     RP_SCOPED(table_release)
     struct table t = {.name = name, .at = (const char *)bytes, .end = (const char *)bytes + n};
 
-    return read_rows(r, &t);
+    /* The header decides which records these are. */
+    bool any;
+    RP_TRY(read_header(&t, &r->a->t.limits, r->err));
+    row_fn *read = reader_of(&t);
+    for (;;) {
+        RP_TRY(next_line(&t, r->a->t.limits.token_bytes, &any, r->err));
+        if (!any)
+            break;
+        RP_TRY(read(r, &t));
+        if (t.line % 8192 == 0 && t.end == (const char *)r->a->t.bytes + r->a->t.n)
+            RP_TRY(rp_proto_trace_progress(&r->a->t, (const uint8_t *)t.at, r->err));
+    }
+    if (read == read_counter && r->counted.n)
+        qsort(r->counted.at, r->counted.n, sizeof *r->counted.at, by_dispatch);
+    return RP_OK;
 }
 
 /* The files of a process. The first one that exists reads the others into its trace: that of
@@ -558,8 +531,26 @@ static enum rp_code read_all(struct csv_reader *r, struct rp_input *in,
     RP_TRY(rp_activity_add_rank(r->a, (uint64_t)r->pid, 0, r->err));
     RP_TRY(rp_activity_order_ranks(r->a, r->err));
     RP_TRY(read_file(r, name, r->a->t.bytes, r->a->t.n));
-    if (!kernels)
-        RP_TRY(add_counted(r));
+    if (!kernels) {
+        /* Without a file of kernels, adds the dispatches whose counters were read. Files of 2024
+           have no times, so these dispatches are placed one nanosecond apart. */
+        for (size_t i = 0; i < r->counted.n; i++) {
+            struct counted c = r->counted.at[i];
+            if (i && r->counted.at[i - 1].process == c.process &&
+                r->counted.at[i - 1].dispatch == c.dispatch)
+                continue;
+            if (r->no_times)
+                c.e.begin_ns = c.e.end_ns = (int64_t)i + 1;
+            add_counters(r, c.process, c.dispatch, &c.e);
+            RP_TRY(rp_activity_add(r->a, &c.e, r->err));
+        }
+        if (r->no_times && r->counted.n) {
+            RP_TRY(rp_builder_warn(
+                r->a->t.builder, r->err,
+                "the counters have no times: kernels are in their order, but how long "
+                "they took is not known; record with 'rocprofv3 --kernel-trace' too"));
+        }
+    }
     return rp_activity_finish(r->a, to, begin_ns, r->err);
 }
 

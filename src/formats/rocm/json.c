@@ -53,23 +53,18 @@ struct json_reader {
 
 /* ------------------------------------------------------------------ values */
 
-static int64_t number_of(const struct rp_json_token *v)
-{
-    int64_t n = 0;
-
-    if (v->kind == RP_JSON_NUMBER && rp_decimal_parse(v->text, v->len, 0, &n))
-        n = v->text[0] == '-' ? INT64_MIN
-                              : INT64_MAX; /* for instance a handle that uses all 64 bits */
-    return n;
-}
-
 static int64_t read_number(struct json_reader *r)
 {
     uint32_t depth = rp_json_depth(r->p);
     struct rp_json_token v;
 
-    if (rp_json_value(r->p, &v) != RP_JSON_OBJECT && v.kind != RP_JSON_ARRAY)
-        return number_of(&v);
+    if (rp_json_value(r->p, &v) != RP_JSON_OBJECT && v.kind != RP_JSON_ARRAY) {
+        int64_t n = 0;
+        if (v.kind == RP_JSON_NUMBER && rp_decimal_parse(v.text, v.len, 0, &n))
+            n = v.text[0] == '-' ? INT64_MIN
+                                 : INT64_MAX; /* for instance a handle that uses all 64 bits */
+        return n;
+    }
     while (rp_json_depth(r->p) > depth && !rp_json_failed(r->p)) { /* not what it should be */
         struct rp_json_token key;
 
@@ -448,26 +443,6 @@ static enum rp_code add_copy(struct json_reader *r, const struct record *rec)
     return rp_activity_add(r->a, &e, r->err);
 }
 
-/* Adds a call, a range of roctx or an allocation, which are all on the host. */
-static enum rp_code add_call(struct json_reader *r, const struct record *rec)
-{
-    struct rp_activity_event e = event_of(r, rec);
-    size_t n;
-    const char *domain = rp_texts_borrow(&r->of->kinds, rec->kind, &n);
-    const char *name = rp_texts_borrow(&r->of->operations, operation_of(rec), &n);
-
-    e.device = RP_ACTIVITY_HOST;
-    e.track = rec->thread;
-    e.kind = rp_rocm_call_kind(domain, name);
-    if (e.kind == RP_ACTIVITY_ANNOTATION)
-        RP_TRY(rp_texts_intern(&r->of->markers, r->a, rec->correlation, &e.name, r->err));
-    if (!e.name)
-        RP_TRY(rp_rocm_name_call(r->a, &e, name, n, r->err));
-    if (rec->has_bytes)
-        RP_TRY(rp_activity_int(r->a, &e, "bytes", rec->bytes, r->err));
-    return rp_activity_add(r->a, &e, r->err);
-}
-
 /* ------------------------------------------------------------------ lists of records */
 
 /* COUNTED are dispatches whose counters were collected; they become kernels if there are no
@@ -634,21 +609,6 @@ static enum rp_code read_table(struct json_reader *r, const struct rp_json_token
     return RP_OK;
 }
 
-static enum rp_code read_element(struct json_reader *r)
-{
-    struct rp_json_token key;
-
-    while (rp_json_field(r->p, &key)) {
-        if (rp_json_key_is(&key, "buffer_records"))
-            RP_TRY(read_buffers(r));
-        else if (rp_json_key_is(&key, "callback_records"))
-            RP_TRY(read_callbacks(r));
-        else
-            RP_TRY(read_table(r, &key));
-    }
-    return RP_OK;
-}
-
 static enum rp_code read_elements(struct json_reader *r)
 {
     if (!enter(r, '['))
@@ -660,7 +620,17 @@ static enum rp_code read_elements(struct json_reader *r)
             return rp_err_set(r->err, RP_LIMIT, "more than %d processes", MOST_ELEMENTS);
         RP_TRY(rp_vec_push(&r->processes, (struct process){0}, r->err));
         r->of = &r->processes.at[r->processes.n - 1];
-        RP_TRY(read_element(r));
+
+        /* The tables and lists of a process. */
+        struct rp_json_token key;
+        while (rp_json_field(r->p, &key)) {
+            if (rp_json_key_is(&key, "buffer_records"))
+                RP_TRY(read_buffers(r));
+            else if (rp_json_key_is(&key, "callback_records"))
+                RP_TRY(read_callbacks(r));
+            else
+                RP_TRY(read_table(r, &key));
+        }
     }
     return RP_OK;
 }
@@ -696,23 +666,6 @@ static bool is_kernel(const struct process *p, const struct record *rec)
     return rec->list == DISPATCHES || (rec->list == COUNTED && !p->ndispatches);
 }
 
-static enum rp_code find_ranks(struct json_reader *r)
-{
-    for (size_t i = 0; i < r->processes.n; i++) {
-        size_t k = 0;
-
-        r->of = &r->processes.at[i];
-        rp_rocm_values_sort(&r->of->values);
-        while (k < r->of->records.n && !is_kernel(r->of, &r->of->records.at[k]))
-            k++;
-        if (k == r->of->records.n)
-            continue;
-        int64_t device = device_of(r, r->of->records.at[k].agent);
-        RP_TRY(rp_activity_add_rank(r->a, i + 1, device < 0 ? 0 : device, r->err));
-    }
-    return rp_activity_order_ranks(r->a, r->err);
-}
-
 static enum rp_code add_events(struct json_reader *r)
 {
     for (size_t i = 0; i < r->processes.n; i++) {
@@ -724,8 +677,24 @@ static enum rp_code add_events(struct json_reader *r)
                 RP_TRY(add_kernel(r, rec));
             else if (rec->list == COPIES)
                 RP_TRY(add_copy(r, rec));
-            else if (rec->list == CALLS)
-                RP_TRY(add_call(r, rec));
+            else if (rec->list == CALLS) {
+                /* Adds a call, a range of roctx or an allocation, which are all on the host. */
+                struct rp_activity_event e = event_of(r, rec);
+                size_t n;
+                const char *domain = rp_texts_borrow(&r->of->kinds, rec->kind, &n);
+                const char *name = rp_texts_borrow(&r->of->operations, operation_of(rec), &n);
+                e.device = RP_ACTIVITY_HOST;
+                e.track = rec->thread;
+                e.kind = rp_rocm_call_kind(domain, name);
+                if (e.kind == RP_ACTIVITY_ANNOTATION)
+                    RP_TRY(
+                        rp_texts_intern(&r->of->markers, r->a, rec->correlation, &e.name, r->err));
+                if (!e.name)
+                    RP_TRY(rp_rocm_name_call(r->a, &e, name, n, r->err));
+                if (rec->has_bytes)
+                    RP_TRY(rp_activity_int(r->a, &e, "bytes", rec->bytes, r->err));
+                RP_TRY(rp_activity_add(r->a, &e, r->err));
+            }
         }
         rp_vec_release(&r->of->records);
     }
@@ -773,7 +742,20 @@ static enum rp_code read_all(struct json_reader *r, struct rp_input *in,
         return code;
     if (r->has_command)
         to->unread |= RP_SECRET_BIT(COMMAND);
-    RP_TRY(find_ranks(r));
+
+    /* Processes with kernels are ranks. */
+    for (size_t i = 0; i < r->processes.n; i++) {
+        size_t k = 0;
+        r->of = &r->processes.at[i];
+        rp_rocm_values_sort(&r->of->values);
+        while (k < r->of->records.n && !is_kernel(r->of, &r->of->records.at[k]))
+            k++;
+        if (k == r->of->records.n)
+            continue;
+        int64_t device = device_of(r, r->of->records.at[k].agent);
+        RP_TRY(rp_activity_add_rank(r->a, i + 1, device < 0 ? 0 : device, r->err));
+    }
+    RP_TRY(rp_activity_order_ranks(r->a, r->err));
     RP_TRY(add_events(r));
     if (code != RP_OK)
         RP_TRY(end_early(r, code, options->salvage));

@@ -367,26 +367,6 @@ static enum rp_code describe_process(struct rocpd *r, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code read_lists(struct rocpd *r, struct rp_err *err)
-{
-    static const char *const thread[] = {"id", "tid", NULL};
-    static const char *const event[] = {"id", "stack_id", "category_id", "extdata", NULL};
-    static const char *const value[] = {"event_id", "pmc_id", "value", NULL};
-    static const char *const argument[] = {"event_id", "name", "value", NULL};
-
-    RP_TRY(load_texts(r, "string", "string", &r->texts, err));
-    RP_TRY(load_texts(r, "info_kernel_symbol", "display_name", &r->kernels[0], err));
-    RP_TRY(load_texts(r, "info_kernel_symbol", "kernel_name", &r->kernels[1], err));
-    RP_TRY(load_texts(r, "info_pmc", "symbol", &r->values.names, err));
-    RP_TRY(each_row(r, "info_thread", thread, read_thread, err));
-    RP_TRY(each_row(r, "event", event, read_event, err));
-    RP_TRY(each_row(r, "pmc_event", value, read_value, err));
-    RP_TRY(each_row(r, "arg", argument, read_argument, err));
-    rp_rocm_values_sort(&r->values);
-    rp_sort(r->arguments.at, r->arguments.n, sizeof *r->arguments.at, by_call);
-    return RP_OK;
-}
-
 static void release_process(struct rocpd *r)
 {
     rp_texts_release(&r->texts);
@@ -447,7 +427,22 @@ static enum rp_code describe_and_read(struct rocpd *r, struct rp_err *err)
                                        "size", "name_id",      NULL};
     static const char *const region[] = {"start", "end", "pid", "tid", "name_id", "event_id", NULL};
     static const char *const sample[] = {"timestamp", "event_id", NULL};
-    RP_TRY(read_lists(r, err));
+
+    /* Lists that events refer to by number. */
+    static const char *const thread[] = {"id", "tid", NULL};
+    static const char *const event[] = {"id", "stack_id", "category_id", "extdata", NULL};
+    static const char *const value[] = {"event_id", "pmc_id", "value", NULL};
+    static const char *const argument[] = {"event_id", "name", "value", NULL};
+    RP_TRY(load_texts(r, "string", "string", &r->texts, err));
+    RP_TRY(load_texts(r, "info_kernel_symbol", "display_name", &r->kernels[0], err));
+    RP_TRY(load_texts(r, "info_kernel_symbol", "kernel_name", &r->kernels[1], err));
+    RP_TRY(load_texts(r, "info_pmc", "symbol", &r->values.names, err));
+    RP_TRY(each_row(r, "info_thread", thread, read_thread, err));
+    RP_TRY(each_row(r, "event", event, read_event, err));
+    RP_TRY(each_row(r, "pmc_event", value, read_value, err));
+    RP_TRY(each_row(r, "arg", argument, read_argument, err));
+    rp_rocm_values_sort(&r->values);
+    rp_sort(r->arguments.at, r->arguments.n, sizeof *r->arguments.at, by_call);
     RP_TRY(each_row(r, "kernel_dispatch", kernel, read_kernel, err));
     RP_TRY(each_row(r, "memory_copy", copy, read_copy, err));
     RP_TRY(each_row(r, "region", region, read_region, err));

@@ -119,30 +119,6 @@ static enum rp_code define_frame(struct austin *a)
     return rp_vec_push(&a->frames, frame, a->p.err);
 }
 
-static enum rp_code push_known(struct austin *a)
-{
-    static const struct rp_profile_frame unknown = {.name = {(const uint8_t *)"[unknown]", 9}};
-    uint32_t i = rp_map_get(&a->frame_of, key_of(a, take_number(a)));
-
-    return rp_profile_push(&a->p, i < a->frames.n ? &a->frames.at[i] : &unknown);
-}
-
-static enum rp_code define_text(struct austin *a)
-{
-    uint64_t key = key_of(a, take_number(a));
-
-    RP_TRY(rp_map_put(&a->text_of, key, (uint32_t)a->texts.n, a->p.err));
-    return rp_vec_push(&a->texts, take_text(a), a->p.err);
-}
-
-static void read_metadata(struct austin *a)
-{
-    struct rp_bytes key = take_text(a), value = take_text(a);
-
-    if (rp_bytes_are(key, "mode"))
-        a->is_memory = rp_bytes_are(value, "memory");
-}
-
 /* Ends the stack and adds it, if it has the metric of this file. Memory that was freed is not a
    sample. */
 static enum rp_code take_metric(struct austin *a, bool is_memory)
@@ -166,8 +142,11 @@ static enum rp_code read_event(struct austin *a)
     size_t at = (size_t)(a->p.at - a->p.t.bytes);
 
     switch (take_byte(a)) {
-    case METADATA:
-        read_metadata(a);
+    case METADATA: {
+        struct rp_bytes key = take_text(a), value = take_text(a);
+        if (rp_bytes_are(key, "mode"))
+            a->is_memory = rp_bytes_are(value, "memory");
+    }
         return RP_OK;
     case STACK:
         return begin_stack(a);
@@ -176,8 +155,11 @@ static enum rp_code read_event(struct austin *a)
     case INVALID:
         frame = (struct rp_profile_frame){.name = rp_bytes_of("[invalid]")};
         return rp_profile_push(&a->p, &frame);
-    case FRAME_REF:
-        return push_known(a);
+    case FRAME_REF: {
+        static const struct rp_profile_frame unknown = {.name = {(const uint8_t *)"[unknown]", 9}};
+        uint32_t i = rp_map_get(&a->frame_of, key_of(a, take_number(a)));
+        return rp_profile_push(&a->p, i < a->frames.n ? &a->frames.at[i] : &unknown);
+    }
     case KERNEL:
         frame.name = take_text(a);
         return rp_profile_push(&a->p, &frame);
@@ -190,8 +172,11 @@ static enum rp_code read_event(struct austin *a)
         return take_metric(a, false);
     case MEMORY:
         return take_metric(a, true);
-    case TEXT:
-        return define_text(a);
+    case TEXT: {
+        uint64_t key = key_of(a, take_number(a));
+        RP_TRY(rp_map_put(&a->text_of, key, (uint32_t)a->texts.n, a->p.err));
+        return rp_vec_push(&a->texts, take_text(a), a->p.err);
+    }
     case TEXT_REF:
         take_number(a);
         return RP_OK;

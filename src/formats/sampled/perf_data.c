@@ -285,30 +285,6 @@ static void read_file_id(struct mapped *m, struct cut c, uint16_t misc)
     memcpy(m->file.build_id, c.at - 4, m->file.nbuild_id);
 }
 
-static enum rp_code read_mapping(struct perf_data *r, struct cut c, bool second, uint16_t misc)
-{
-    int64_t pid = (int32_t)cut_u32(&c);
-    struct mapped m = {.id = r->nmapped, .symbols = RP_NONE};
-    struct process *process;
-
-    cut_u32(&c);
-    m.from = cut_u64(&c);
-    m.to = m.from + cut_u64(&c);
-    m.offset = cut_u64(&c);
-    if (second) {
-        read_file_id(&m, c, misc);
-        cut_skip(&c, 32);
-    }
-    if (c.short_of)
-        return bad_record(r, c.end, "a mapping is too short");
-    if ((misc & CPU_MODE) == MODE_KERNEL)
-        pid = KERNEL_PID;
-    r->nmapped++;
-    RP_TRY(keep_text(r, cut_text(&c), &m.path));
-    RP_TRY(process_at(r, pid, &process));
-    return rp_vec_push(&process->maps, m, r->p.err);
-}
-
 static enum rp_code read_comm(struct perf_data *r, struct cut c)
 {
     uint32_t pid = cut_u32(&c), tid = cut_u32(&c);
@@ -320,18 +296,6 @@ static enum rp_code read_comm(struct perf_data *r, struct cut c)
     uint32_t index = (uint32_t)r->comms.n;
     RP_TRY(rp_vec_push(&r->comms, name, r->p.err));
     return rp_map_put(&r->thread_of, (uint64_t)pid << 32 | tid, index, r->p.err);
-}
-
-static enum rp_code read_fork(struct perf_data *r, struct cut c)
-{
-    uint32_t pid = cut_u32(&c), parent = cut_u32(&c);
-    struct process *child;
-
-    if (c.short_of || pid == parent)
-        return RP_OK;
-    RP_TRY(process_at(r, pid, &child));
-    child->parent = parent;
-    return RP_OK;
 }
 
 /* The newest mapping of an address in the process, or in those that it was forked from. */
@@ -534,12 +498,39 @@ static enum rp_code read_record(struct perf_data *r, uint32_t type, uint16_t mis
 
     switch (type) {
     case RECORD_MMAP:
-    case RECORD_MMAP2:
-        return read_mapping(r, c, type == RECORD_MMAP2, misc);
+    case RECORD_MMAP2: {
+        /* A mapping of a file into memory, in either form of the record. */
+        int64_t pid = (int32_t)cut_u32(&c);
+        struct mapped m = {.id = r->nmapped, .symbols = RP_NONE};
+        struct process *process;
+        cut_u32(&c);
+        m.from = cut_u64(&c);
+        m.to = m.from + cut_u64(&c);
+        m.offset = cut_u64(&c);
+        if (type == RECORD_MMAP2) {
+            read_file_id(&m, c, misc);
+            cut_skip(&c, 32);
+        }
+        if (c.short_of)
+            return bad_record(r, c.end, "a mapping is too short");
+        if ((misc & CPU_MODE) == MODE_KERNEL)
+            pid = KERNEL_PID;
+        r->nmapped++;
+        RP_TRY(keep_text(r, cut_text(&c), &m.path));
+        RP_TRY(process_at(r, pid, &process));
+        return rp_vec_push(&process->maps, m, r->p.err);
+    }
     case RECORD_COMM:
         return read_comm(r, c);
-    case RECORD_FORK:
-        return read_fork(r, c);
+    case RECORD_FORK: {
+        uint32_t pid = cut_u32(&c), parent = cut_u32(&c);
+        struct process *child;
+        if (c.short_of || pid == parent)
+            return RP_OK;
+        RP_TRY(process_at(r, pid, &child));
+        child->parent = parent;
+        return RP_OK;
+    }
     case RECORD_SAMPLE:
         return read_sample(r, c, misc);
     case RECORD_BUILD_ID:

@@ -97,23 +97,6 @@ static enum rp_code add_table_row(struct pprof *r, const struct rp_proto_item *i
 
 /* ------------------------------------------------------------------ locations */
 
-static enum rp_code add_line(struct pprof *r, struct rp_bytes message)
-{
-    uint64_t f[3];
-    struct rp_profile_frame frame = {0};
-
-    RP_TRY(rp_proto_numbers(message_cursor(r, message), f, 3, r->p.err));
-    uint32_t function = rp_map_get(&r->function_of, f[1]);
-    if (function == RP_MAP_NONE)
-        return rp_err_set(r->p.err, RP_FORMAT, "a location names function %llu, which is missing",
-                          (unsigned long long)f[1]);
-    frame.name = string_at(r, r->functions.at[function].name);
-    frame.file = string_at(r, r->functions.at[function].file);
-    frame.line = f[2] < UINT32_MAX ? (uint32_t)f[2] : 0;
-    frame.kind = rp_profile_kind_of_file(frame.file);
-    return rp_vec_push(&r->located, frame, r->p.err);
-}
-
 /* Adds a location that has no names: its address, and the file that was mapped there. */
 static enum rp_code add_address(struct pprof *r, uint32_t i)
 {
@@ -138,8 +121,22 @@ static enum rp_code read_location(struct pprof *r, uint32_t i)
     if (l->first != RP_NONE)
         return RP_OK;
     l->first = (uint32_t)r->located.n;
-    while (rp_proto_next_bytes(&c, 4, &it))
-        RP_TRY(add_line(r, it.bytes));
+    while (rp_proto_next_bytes(&c, 4, &it)) {
+        /* A line of a location: a function, and where in it. */
+        uint64_t f[3];
+        struct rp_profile_frame frame = {0};
+        RP_TRY(rp_proto_numbers(message_cursor(r, it.bytes), f, 3, r->p.err));
+        uint32_t function = rp_map_get(&r->function_of, f[1]);
+        if (function == RP_MAP_NONE)
+            return rp_err_set(r->p.err, RP_FORMAT,
+                              "a location names function %llu, which is missing",
+                              (unsigned long long)f[1]);
+        frame.name = string_at(r, r->functions.at[function].name);
+        frame.file = string_at(r, r->functions.at[function].file);
+        frame.line = f[2] < UINT32_MAX ? (uint32_t)f[2] : 0;
+        frame.kind = rp_profile_kind_of_file(frame.file);
+        RP_TRY(rp_vec_push(&r->located, frame, r->p.err));
+    }
     RP_TRY(rp_proto_finish(&c, r->p.err));
     if (r->located.n == l->first)
         RP_TRY(add_address(r, i));

@@ -118,18 +118,6 @@ static enum rp_code read_object(struct proton *r, bool frame)
     return RP_OK;
 }
 
-static enum rp_code open_node(struct proton *r)
-{
-    struct proton_node node = {.parent = r->open.n ? r->open.at[r->open.n - 1] : RP_NONE,
-                               .stack = RP_NONE};
-
-    if (r->nodes.n >= r->p.t.limits.events)
-        return rp_err_set(r->p.err, RP_LIMIT, "more than %llu nodes in one tree",
-                          (unsigned long long)r->p.t.limits.events);
-    RP_TRY(rp_vec_push(&r->open, (uint32_t)r->nodes.n, r->p.err));
-    return rp_vec_push(&r->nodes, node, r->p.err);
-}
-
 static enum rp_code read_field(struct proton *r, const struct rp_json_token *key)
 {
     struct rp_json_token v;
@@ -146,16 +134,6 @@ static enum rp_code read_field(struct proton *r, const struct rp_json_token *key
 }
 
 /* ------------------------------------------------------------------ samples */
-
-static enum rp_code find_track(struct proton *r, const struct proton_node *node, rp_track *out)
-{
-    const char *type = rp_builder_borrow_str(r->p.t.builder, node->type, NULL);
-    const char *device = rp_builder_borrow_str(r->p.t.builder, node->device, NULL);
-    char name[64];
-
-    snprintf(name, sizeof name, "%.40s %.20s", *type ? type : "device", device);
-    return rp_profile_thread(&r->p, 0, RP_PROFILE_BY_NAME, rp_bytes_trim(rp_bytes_of(name)), out);
-}
 
 /* Whether a node is a root called ROOT, which says nothing, or the node of the devices, which has
    no name. */
@@ -186,7 +164,12 @@ static enum rp_code add_nodes(struct proton *r)
         }
         if (!(node->has & 1u << metric))
             continue;
-        RP_TRY(find_track(r, node, &track));
+        const char *type = rp_builder_borrow_str(r->p.t.builder, node->type, NULL);
+        const char *device = rp_builder_borrow_str(r->p.t.builder, node->device, NULL);
+        char name[64];
+        snprintf(name, sizeof name, "%.40s %.20s", *type ? type : "device", device);
+        RP_TRY(rp_profile_thread(&r->p, 0, RP_PROFILE_BY_NAME, rp_bytes_trim(rp_bytes_of(name)),
+                                 &track));
         r->p.stack = node->stack;
         RP_TRY(rp_profile_sample(&r->p, track, RP_NO_TS, node->value[metric], 0));
     }
@@ -224,7 +207,13 @@ static enum rp_code read_proton(struct rp_input *in, const struct rp_read_option
             if (*r.p.json->at != '{') {
                 rp_json_skip(r.p.json);
             } else {
-                RP_TRY(open_node(&r));
+                struct proton_node node = {.parent = r.open.n ? r.open.at[r.open.n - 1] : RP_NONE,
+                                           .stack = RP_NONE};
+                if (r.nodes.n >= r.p.t.limits.events)
+                    return rp_err_set(r.p.err, RP_LIMIT, "more than %llu nodes in one tree",
+                                      (unsigned long long)r.p.t.limits.events);
+                RP_TRY(rp_vec_push(&r.open, (uint32_t)r.nodes.n, r.p.err));
+                RP_TRY(rp_vec_push(&r.nodes, node, r.p.err));
                 rp_json_value(r.p.json, &v);
             }
         }

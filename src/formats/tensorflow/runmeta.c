@@ -133,27 +133,6 @@ static enum rp_runmeta_device kind_of_device(struct rp_bytes name)
     return memmem(name.at, name.n, "/stream:", 8) ? RP_RUNMETA_STREAM : RP_RUNMETA_HOST;
 }
 
-/* The process of a device; Timeline gives them the odd numbers 1, 3, 5, because even ones show
-   tensors. */
-static enum rp_code find_device(struct runmeta_reader *r, struct rp_bytes name, struct rp_err *err)
-{
-    struct device fresh = {.name = name, .kind = kind_of_device(name)};
-    uint64_t key = rp_hash_bytes(name.at, name.n);
-
-    for (; (r->device = rp_map_get(&r->by_name, key)) != RP_MAP_NONE; key = rp_hash_join(key, 1)) {
-        const struct rp_bytes *known = &r->devices.at[r->device].name;
-
-        if (known->n == name.n && memcmp(known->at, name.at, name.n) == 0)
-            return RP_OK;
-    }
-    r->device = (uint32_t)r->devices.n;
-    if (r->devices.n >= (size_t)LANES_MAX * 16)
-        return rp_err_set(err, RP_LIMIT, "more than %d devices", LANES_MAX * 16);
-    RP_TRY(rp_builder_process(r->t.builder, 1 + 2 * (int64_t)r->devices.n, 0, &fresh.process, err));
-    RP_TRY(rp_map_put(&r->by_name, key, r->device, err));
-    return rp_vec_push(&r->devices, fresh, err);
-}
-
 /* Opens the track of a thread number, with its name; the first one of a process also names the
    process. */
 static enum rp_code open_track(struct runmeta_reader *r, int64_t tid, const char *name,
@@ -176,15 +155,17 @@ static enum rp_code open_track(struct runmeta_reader *r, int64_t tid, const char
     return rp_proto_trace_name(&r->t, *out, false, id, err);
 }
 
-/* The first lane that was free before the row began. */
-static enum rp_code find_lane(struct runmeta_reader *r, const struct rp_runmeta_row *row,
-                              rp_track *out, struct rp_err *err)
+static enum rp_code find_track(struct runmeta_reader *r, const struct rp_runmeta_row *row,
+                               rp_track *out, struct rp_err *err)
 {
+    if (row->thread_id)
+        return open_track(r, row->thread_id, NULL, out, err);
+
+    /* The first lane that was free before the row began. */
     bool recv = rp_runmeta_is_recv(row);
     struct lanes *lanes = recv ? &r->transfers : &r->ops;
     char name[40];
     uint32_t i;
-
     for (i = 0; i < lanes->n && row->start_us <= lanes->end_us[i]; i++)
         ;
     if (i == LANES_MAX) {
@@ -199,14 +180,6 @@ static enum rp_code find_lane(struct runmeta_reader *r, const struct rp_runmeta_
         lanes->end_us[i] = INT64_MAX;
     *out = lanes->track[i];
     return RP_OK;
-}
-
-static enum rp_code find_track(struct runmeta_reader *r, const struct rp_runmeta_row *row,
-                               rp_track *out, struct rp_err *err)
-{
-    if (row->thread_id)
-        return open_track(r, row->thread_id, NULL, out, err);
-    return find_lane(r, row, out, err);
 }
 
 /* -------------------------------------------------------------------------- reading */
@@ -246,7 +219,22 @@ static enum rp_code read_device_name(struct runmeta_reader *r, struct rp_proto_c
     while (rp_proto_next_bytes(&c, RP_RUNMETA_DEVICE_DEVICE, &it))
         name = it.bytes;
     r->ops.n = r->transfers.n = 0;
-    return find_device(r, name, err);
+
+    /* The process of a device; Timeline gives them the odd numbers 1, 3, 5, because even ones show
+       tensors. */
+    struct device fresh = {.name = name, .kind = kind_of_device(name)};
+    uint64_t key = rp_hash_bytes(name.at, name.n);
+    for (; (r->device = rp_map_get(&r->by_name, key)) != RP_MAP_NONE; key = rp_hash_join(key, 1)) {
+        const struct rp_bytes *known = &r->devices.at[r->device].name;
+        if (known->n == name.n && memcmp(known->at, name.at, name.n) == 0)
+            return RP_OK;
+    }
+    r->device = (uint32_t)r->devices.n;
+    if (r->devices.n >= (size_t)LANES_MAX * 16)
+        return rp_err_set(err, RP_LIMIT, "more than %d devices", LANES_MAX * 16);
+    RP_TRY(rp_builder_process(r->t.builder, 1 + 2 * (int64_t)r->devices.n, 0, &fresh.process, err));
+    RP_TRY(rp_map_put(&r->by_name, key, r->device, err));
+    return rp_vec_push(&r->devices, fresh, err);
 }
 
 static enum rp_code read_thread_name(struct runmeta_reader *r, const struct rp_proto_cursor *up,

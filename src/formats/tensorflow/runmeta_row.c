@@ -182,44 +182,6 @@ static enum rp_code put_number(struct args *a, const char *key, int64_t number, 
     return rp_proto_trace_word(a->t, key, &arg->key, err);
 }
 
-static enum rp_code put_inputs(struct args *a, struct rp_bytes inputs, struct rp_err *err)
-{
-    static const char *const first[] = {"input0", "input1", "input2", "input3",
-                                        "input4", "input5", "input6", "input7"};
-    struct rp_bytes input;
-    char key[24];
-
-    for (unsigned i = 0; i < INPUTS_MAX && rp_runmeta_next_input(&inputs, &input); i++) {
-        if (i < sizeof first / sizeof *first) {
-            RP_TRY(put_text(a, first[i], input, err));
-            continue;
-        }
-        snprintf(key, sizeof key, "input%u", i);
-        a->arg[a->n].type = RP_ARG_STR;
-        RP_TRY(rp_proto_trace_text(a->t, key, &a->arg[a->n].key, err));
-        RP_TRY(rp_proto_trace_intern(a->t, input, &a->arg[a->n].v.s, err));
-        a->n++;
-    }
-    return RP_OK;
-}
-
-static enum rp_code put_memory(struct args *a, const struct rp_runmeta_row *row, struct rp_err *err)
-{
-    if (row->noutputs) {
-        RP_TRY(put_number(a, "outputs", row->noutputs, err));
-        RP_TRY(put_number(a, "output_bytes", row->output_bytes, err));
-    }
-    if (row->nallocators) {
-        RP_TRY(put_number(a, "allocated_bytes", row->allocated_bytes, err));
-        RP_TRY(put_number(a, "peak_bytes", row->peak_bytes, err));
-    }
-    if (row->temp_bytes)
-        RP_TRY(put_number(a, "temp_bytes", row->temp_bytes, err));
-    if (row->persistent_bytes)
-        RP_TRY(put_number(a, "persistent_bytes", row->persistent_bytes, err));
-    return RP_OK;
-}
-
 /* -------------------------------------------------------------------------- the span */
 
 static struct rp_origin origin_of(const struct rp_runmeta_row *row, enum rp_runmeta_device device)
@@ -246,14 +208,44 @@ static enum rp_code put_args(struct args *a, const struct rp_runmeta_row *row,
 {
     RP_TRY(put_text(a, "name", label->name, err));
     RP_TRY(put_text(a, "op", label->op, err));
-    RP_TRY(put_inputs(a, label->inputs, err));
+
+    /* The inputs of an operation, as one text. */
+    struct rp_bytes inputs = label->inputs;
+    static const char *const first[] = {"input0", "input1", "input2", "input3",
+                                        "input4", "input5", "input6", "input7"};
+    struct rp_bytes input;
+    char key[24];
+    for (unsigned i = 0; i < INPUTS_MAX && rp_runmeta_next_input(&inputs, &input); i++) {
+        if (i < sizeof first / sizeof *first) {
+            RP_TRY(put_text(a, first[i], input, err));
+            continue;
+        }
+        snprintf(key, sizeof key, "input%u", i);
+        a->arg[a->n].type = RP_ARG_STR;
+        RP_TRY(rp_proto_trace_text(a->t, key, &a->arg[a->n].key, err));
+        RP_TRY(rp_proto_trace_intern(a->t, input, &a->arg[a->n].v.s, err));
+        a->n++;
+    }
     RP_TRY(put_text(a, "edge", label->edge, err));
     RP_TRY(put_text(a, "from", label->from, err));
     RP_TRY(put_text(a, "to", label->to, err));
     if (device != RP_RUNMETA_HOST || rp_runmeta_is_recv(row))
         RP_TRY(put_text(a, "label", row->label, err));
     RP_TRY(put_text(a, "memory", label->memory, err));
-    RP_TRY(put_memory(a, row, err));
+
+    /* What the operation put out, and what it allocated. */
+    if (row->noutputs) {
+        RP_TRY(put_number(a, "outputs", row->noutputs, err));
+        RP_TRY(put_number(a, "output_bytes", row->output_bytes, err));
+    }
+    if (row->nallocators) {
+        RP_TRY(put_number(a, "allocated_bytes", row->allocated_bytes, err));
+        RP_TRY(put_number(a, "peak_bytes", row->peak_bytes, err));
+    }
+    if (row->temp_bytes)
+        RP_TRY(put_number(a, "temp_bytes", row->temp_bytes, err));
+    if (row->persistent_bytes)
+        RP_TRY(put_number(a, "persistent_bytes", row->persistent_bytes, err));
 
     /* Adds times inside the span, and how long the node waited for a thread before it. */
     int64_t waited;

@@ -598,31 +598,6 @@ static enum rp_code see_times(struct snapshot_reader *r, rp_pickle_id traces, rp
     return RP_OK;
 }
 
-static enum rp_code add_warnings(struct snapshot_reader *r, size_t entries)
-{
-    if (entries && !r->timed)
-        RP_TRY(rp_builder_warn(r->b, r->err,
-                               "the entries have no times: they are shown one microsecond apart"));
-    if (!entries)
-        RP_TRY(rp_builder_warn(r->b, r->err,
-                               "no history was recorded, only the state at the end: call "
-                               "torch.cuda.memory._record_memory_history() before the work"));
-    for (size_t i = 0; i < r->ndevices; i++) {
-        const struct device_state *d = &r->devices[i];
-
-        if (entries && d->used && (d->allocated != d->allocated_end || d->blocks.misfits))
-            RP_TRY(rp_builder_warn(
-                r->b, r->err,
-                "GPU %zu: the log ends with %lld bytes allocated, the segments have %lld: sizes of "
-                "blocks are not exact",
-                i, (long long)d->allocated, (long long)d->allocated_end));
-    }
-    if (r->clamped)
-        RP_TRY(rp_builder_warn(
-            r->b, r->err, "the log does not fit the segments at its end: totals are not reliable"));
-    return RP_OK;
-}
-
 static enum rp_code build_trace(struct snapshot_reader *r)
 {
     rp_pickle_id root = r->values.root, segments = rp_pickle_get(&r->values, root, "segments");
@@ -645,7 +620,26 @@ static enum rp_code build_trace(struct snapshot_reader *r)
         RP_TRY(add_segment(r, items[i]));
     t->base_ns = r->timed ? r->first_us * 1000 : 0;
     t->has_base = r->timed;
-    return add_warnings(r, entries);
+    if (entries && !r->timed)
+        RP_TRY(rp_builder_warn(r->b, r->err,
+                               "the entries have no times: they are shown one microsecond apart"));
+    if (!entries)
+        RP_TRY(rp_builder_warn(r->b, r->err,
+                               "no history was recorded, only the state at the end: call "
+                               "torch.cuda.memory._record_memory_history() before the work"));
+    for (size_t i = 0; i < r->ndevices; i++) {
+        const struct device_state *d = &r->devices[i];
+        if (entries && d->used && (d->allocated != d->allocated_end || d->blocks.misfits))
+            RP_TRY(rp_builder_warn(
+                r->b, r->err,
+                "GPU %zu: the log ends with %lld bytes allocated, the segments have %lld: sizes of "
+                "blocks are not exact",
+                i, (long long)d->allocated, (long long)d->allocated_end));
+    }
+    if (r->clamped)
+        RP_TRY(rp_builder_warn(
+            r->b, r->err, "the log does not fit the segments at its end: totals are not reliable"));
+    return RP_OK;
 }
 
 static bool is_snapshot(const struct snapshot_reader *r)
@@ -714,27 +708,22 @@ static bool head_has(const uint8_t *head, size_t n, const char *word)
     return memmem(head, n, word, strlen(word)) != NULL;
 }
 
-/* The head of every JSON file is searched here, so a plain search comes before that for the
-   keys. */
-static enum rp_sniff sniff_json(const uint8_t *head, size_t n)
-{
-    bool is = (head_has(head, n, "\"device_traces\"") &&
-               rp_sniff_json_key(head, n, 1, "device_traces") == 1) ||
-              (head_has(head, n, "\"segment_type\"") &&
-               (rp_sniff_json_key(head, n, 1, "segments") == 1 ||
-                rp_sniff_json_key(head, n, 2, "segment_type") == 1));
-
-    return is ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
-}
-
 static enum rp_sniff sniff_snapshot(const uint8_t *head, size_t n, const char *file)
 {
     bool pickle = rp_pickle_begins(head, n);
     size_t first = rp_sniff_space(head, n, 0);
 
     (void)file;
-    if (first < n && (head[first] == '{' || head[first] == '['))
-        return sniff_json(head, n);
+    if (first < n && (head[first] == '{' || head[first] == '[')) {
+        /* The head of every JSON file is searched here, so a plain search comes before that for the
+           keys. */
+        bool is = (head_has(head, n, "\"device_traces\"") &&
+                   rp_sniff_json_key(head, n, 1, "device_traces") == 1) ||
+                  (head_has(head, n, "\"segment_type\"") &&
+                   (rp_sniff_json_key(head, n, 1, "segments") == 1 ||
+                    rp_sniff_json_key(head, n, 2, "segment_type") == 1));
+        return is ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+    }
     if (!pickle && (n < 3 || head[0] != '(' || (head[1] != 'd' && head[1] != 'l')))
         return RP_SNIFF_NO;
     if (head_has(head, n, "segments") || head_has(head, n, "segment_type"))

@@ -300,18 +300,6 @@ static const char *operator_of(struct rp_snip callee, struct rp_arena *arena)
 
 /* ------------------------------------------------------------------ calls */
 
-static enum rp_code add_stack(struct code_reader *r, struct rp_snip stack, struct rp_arena *scratch)
-{
-    const char *text = rp_snip_text(stack, scratch);
-    struct rp_torch_frame frame;
-    uint32_t place;
-
-    if (!text || !rp_torch_user_frame((struct rp_snip){text, strlen(text)}, &frame))
-        return RP_OK;
-    RP_TRY(rp_torch_place(r->trace, frame.path, frame.line, frame.function, &place, r->err));
-    return add_line(r, place);
-}
-
 static enum rp_code set_lines(struct code_reader *r, struct rp_torch_call *call)
 {
     const struct code_kernel *kernel = &r->kernels.at[call->kernel];
@@ -328,8 +316,16 @@ static enum rp_code set_lines(struct code_reader *r, struct rp_torch_call *call)
         struct rp_snip_walk walk;
 
         if (rp_snip_array(rp_snip_member(r->code->stacks, rp_snip_copy(handle, &scratch)), &walk))
-            while (rp_snip_next(&walk, &key, &stack))
-                RP_TRY(add_stack(r, stack, &scratch));
+            while (rp_snip_next(&walk, &key, &stack)) {
+                const char *text = rp_snip_text(stack, &scratch);
+                struct rp_torch_frame frame;
+                uint32_t place;
+                if (text && rp_torch_user_frame((struct rp_snip){text, strlen(text)}, &frame)) {
+                    RP_TRY(rp_torch_place(r->trace, frame.path, frame.line, frame.function, &place,
+                                          r->err));
+                    RP_TRY(add_line(r, place));
+                }
+            }
         RP_TRY(rp_arena_check(&scratch, "reading provenance", r->err));
         rest.at += n + (comma != NULL);
         rest.n -= n + (comma != NULL);

@@ -107,18 +107,6 @@ static const char *failure_text(const struct metrics_texts *texts, const char *e
                           texts->reason);
 }
 
-static void end_forward(struct rp_torch_compile *c, const struct metrics_texts *texts,
-                        struct rp_arena *arena)
-{
-    c->measured = true;
-    if (texts->type)
-        c->failed = failure_text(texts, c->backend_error, arena);
-    /* "[…] hit config.recompile_limit" is what 2.15 writes for a compile that has not begun */
-    c->limited =
-        texts->type && (!c->started || (c->failed && (strstr(c->failed, "recompile_limit") ||
-                                                      strstr(c->failed, "cache_size_limit"))));
-}
-
 void rp_torch_metrics_read(struct rp_snip value, enum rp_torch_metrics kind, struct rp_arena *arena,
                            struct rp_torch_compile *compile, const char **version)
 {
@@ -150,7 +138,14 @@ void rp_torch_metrics_read(struct rp_snip value, enum rp_torch_metrics kind, str
     }
     if (kind == RP_TORCH_FORWARD_METRICS) {
         compile->forward = times;
-        end_forward(compile, &texts, arena);
+        compile->measured = true;
+        if (texts.type)
+            compile->failed = failure_text(&texts, compile->backend_error, arena);
+        /* "[…] hit config.recompile_limit" is what 2.15 writes for a compile that has not begun */
+        compile->limited =
+            texts.type && (!compile->started ||
+                           (compile->failed && (strstr(compile->failed, "recompile_limit") ||
+                                                strstr(compile->failed, "cache_size_limit"))));
     } else if (kind == RP_TORCH_BACKWARD_METRICS) {
         compile->backward = times;
     }

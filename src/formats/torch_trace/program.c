@@ -168,16 +168,6 @@ static bool says_more(const char *rest, size_t n)
     return false;
 }
 
-static enum rp_code add_arguments(struct fx_reader *r, struct rp_snip s)
-{
-    char *rest = rp_arena_alloc(&r->p->arena, s.n + 1, 1);
-    size_t n;
-
-    RP_TRY(rp_err_need(rest, r->err, "reading a graph"));
-    RP_TRY(add_operands(r, s, rest, &n));
-    return says_more(rest, n) ? rp_program_add_text(r->p, r->arguments, rest, n, r->err) : RP_OK;
-}
-
 /* The called function without the place where PyTorch keeps it: "aten.mm.default", "linear", or the
    name of a method; "getitem" for x[0], the operator for "a + b", "get_attr" for self.x. */
 static struct rp_snip opcode_of(const struct fx_reader *r, struct rp_snip what,
@@ -225,7 +215,11 @@ static enum rp_code read_statement(struct fx_reader *r, const struct rp_torch_st
     if (same != RP_MAP_NONE)
         return rp_map_put(&r->by_name, rp_hash_bytes(s->name.at, s->name.n), same, r->err);
     RP_TRY(add_op(r, RP_OP_FOREIGN, opcode, s->name, s->type));
-    return add_arguments(r, arguments);
+    char *rest = rp_arena_alloc(&r->p->arena, arguments.n + 1, 1);
+    size_t n;
+    RP_TRY(rp_err_need(rest, r->err, "reading a graph"));
+    RP_TRY(add_operands(r, arguments, rest, &n));
+    return says_more(rest, n) ? rp_program_add_text(r->p, r->arguments, rest, n, r->err) : RP_OK;
 }
 
 /* ---- work ---- */
@@ -318,17 +312,6 @@ static enum rp_code read_place(struct fx_reader *r, struct rp_snip line)
     return rp_vec_push(&r->p->metas, meta, r->err);
 }
 
-static enum rp_code read_return(struct fx_reader *r, struct rp_snip line)
-{
-    struct rp_snip none = {line.at, 0};
-
-    r->meta = 0;
-    RP_TRY(add_op(r, RP_OP_TUPLE, none, none, none));
-    r->result = r->p->nops - 1;
-    r->p->computations.at[r->computation].root = r->result;
-    return add_operands(r, line, NULL, NULL);
-}
-
 static enum rp_code read_line(struct fx_reader *r, struct rp_snip line)
 {
     struct rp_torch_statement s;
@@ -341,8 +324,14 @@ static enum rp_code read_line(struct fx_reader *r, struct rp_snip line)
         return read_header(r, (struct rp_snip){line.at + 12, line.n - 12});
     if (r->in_header)
         return read_header(r, line);
-    if (rp_snip_begins(line, "return"))
-        return read_return(r, line);
+    if (rp_snip_begins(line, "return")) {
+        struct rp_snip none = {line.at, 0};
+        r->meta = 0;
+        RP_TRY(add_op(r, RP_OP_TUPLE, none, none, none));
+        r->result = r->p->nops - 1;
+        r->p->computations.at[r->computation].root = r->result;
+        return add_operands(r, line, NULL, NULL);
+    }
     if (r->result != RP_NONE) /* the list of results goes on in the next line */
         return add_operands(r, line, NULL, NULL);
     if (rp_torch_statement_of(line, &s))

@@ -396,26 +396,6 @@ static void read_reasons(struct rp_snip text, struct rp_arena *arena,
     compile->nreasons = n;
 }
 
-static enum rp_code add_break(struct trace_reader *r, struct rp_snip text)
-{
-    struct rp_torch_break found = {.compile = r->compile,
-                                   .attempt = r->trace->compiles.at[r->compile].attempts - 1};
-
-    rp_torch_break_read(text, &r->trace->arena, &found);
-    r->trace->compiles.at[r->compile].nbreaks++;
-    return rp_vec_push(&r->trace->breaks, found, r->err);
-}
-
-static void read_error(struct trace_reader *r, struct rp_snip text)
-{
-    struct rp_torch_compile *compile = &r->trace->compiles.at[r->compile];
-    const char *line = rp_torch_error_line(text, NULL, &r->trace->arena);
-
-    compile->backend_error = line ? line : "failed";
-    if (!compile->failed)
-        compile->failed = compile->backend_error;
-}
-
 static enum rp_code trace_payload(void *user, struct rp_snip text, struct rp_err *err)
 {
     struct trace_reader *r = user;
@@ -448,10 +428,20 @@ static enum rp_code trace_payload(void *user, struct rp_snip text, struct rp_err
     case WANT_REASONS:
         read_reasons(text, &r->trace->arena, &r->trace->compiles.at[r->compile]);
         return RP_OK;
-    case WANT_BREAK:
-        return add_break(r, text);
-    case WANT_ERROR:
-        read_error(r, text);
+    case WANT_BREAK: {
+        struct rp_torch_break found = {.compile = r->compile,
+                                       .attempt = r->trace->compiles.at[r->compile].attempts - 1};
+        rp_torch_break_read(text, &r->trace->arena, &found);
+        r->trace->compiles.at[r->compile].nbreaks++;
+        return rp_vec_push(&r->trace->breaks, found, r->err);
+    }
+    case WANT_ERROR: {
+        struct rp_torch_compile *compile = &r->trace->compiles.at[r->compile];
+        const char *line = rp_torch_error_line(text, NULL, &r->trace->arena);
+        compile->backend_error = line ? line : "failed";
+        if (!compile->failed)
+            compile->failed = compile->backend_error;
+    }
         return RP_OK;
     case WANT_NOTHING:
     case WANT_VERSION:
@@ -461,23 +451,6 @@ static enum rp_code trace_payload(void *user, struct rp_snip text, struct rp_err
 }
 
 /* ------------------------------------------------------------------ records */
-
-/* {"str": ["/home/user/a.py", 3]} */
-static enum rp_code read_string(struct trace_reader *r, struct rp_snip value)
-{
-    struct rp_snip_walk walk;
-    struct rp_snip key, text, number;
-    int64_t id;
-
-    if (!rp_snip_array(value, &walk) || !rp_snip_next(&walk, &key, &text) ||
-        !rp_snip_next(&walk, &key, &number) || !rp_snip_int(number, &id))
-        return RP_OK;
-    const char *name = rp_snip_text(text, &r->trace->arena);
-    if (!name)
-        return RP_OK;
-    RP_TRY(rp_map_put(&r->strings, (uint64_t)id, (uint32_t)r->names.n, r->err));
-    return rp_vec_push(&r->names, name, r->err);
-}
 
 /* {"line": 24, "name": "step", "filename": 1, "loc": "…"} */
 static bool read_frame(struct trace_reader *r, struct rp_snip value, struct rp_torch_place *out)
@@ -524,19 +497,6 @@ static int64_t us_to_ns(int64_t us)
     return us < 0 || us > INT64_MAX / 1000 ? RP_TORCH_NO_ID : us * 1000;
 }
 
-/* A compile that the limit refused does not say its function, which is that of the first compile
-   with its id. */
-static void name_after_first(struct trace_reader *r, struct rp_torch_compile *compile)
-{
-    uint32_t first = rp_map_get(&r->by_id, id_key(RP_TORCH_NO_ID, compile->frame, 0));
-
-    if (first == RP_MAP_NONE)
-        return;
-    compile->function = r->trace->compiles.at[first].function;
-    compile->path = r->trace->compiles.at[first].path;
-    compile->line = r->trace->compiles.at[first].line;
-}
-
 static enum rp_code read_metrics(struct trace_reader *r, const struct rp_torch_record *record,
                                  enum rp_torch_metrics kind)
 {
@@ -549,8 +509,16 @@ static enum rp_code read_metrics(struct trace_reader *r, const struct rp_torch_r
     if (kind != RP_TORCH_FORWARD_METRICS)
         return RP_OK;
     open_of(r, r->compile)->closed = true;
-    if (!compile->function)
-        name_after_first(r, compile);
+    if (!compile->function) {
+        /* A compile that the limit refused does not say its function, which is that of the first
+           compile with its id. */
+        uint32_t first = rp_map_get(&r->by_id, id_key(RP_TORCH_NO_ID, compile->frame, 0));
+        if (first != RP_MAP_NONE) {
+            compile->function = r->trace->compiles.at[first].function;
+            compile->path = r->trace->compiles.at[first].path;
+            compile->line = r->trace->compiles.at[first].line;
+        }
+    }
     compile->start_ns = us_to_ns(compile->forward.start_us);
     compile->end_ns = us_to_ns(compile->forward.end_us);
     return RP_OK;
@@ -622,8 +590,20 @@ static enum rp_code read_kind(struct trace_reader *r, const struct rp_torch_reco
         r->wanted = want_artifact(r, artifact);
         return RP_OK;
     }
-    if (rp_snip_is(kind, "str"))
-        return read_string(r, record->value);
+    if (rp_snip_is(kind, "str")) {
+        /* {"str": ["/home/user/a.py", 3]} */
+        struct rp_snip_walk walk;
+        struct rp_snip key, text, number;
+        int64_t id;
+        if (!rp_snip_array(record->value, &walk) || !rp_snip_next(&walk, &key, &text) ||
+            !rp_snip_next(&walk, &key, &number) || !rp_snip_int(number, &id))
+            return RP_OK;
+        const char *name = rp_snip_text(text, &r->trace->arena);
+        if (!name)
+            return RP_OK;
+        RP_TRY(rp_map_put(&r->strings, (uint64_t)id, (uint32_t)r->names.n, r->err));
+        return rp_vec_push(&r->names, name, r->err);
+    }
     if (r->compile == RP_NONE)
         return count_unknown(r, kind);
     if (rp_snip_is(kind, "dynamo_start"))

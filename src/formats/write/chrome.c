@@ -89,30 +89,6 @@ static void put_track(struct chrome *c, struct rp_emit *to, const struct rp_trac
     }
 }
 
-static enum rp_code make_pieces(struct chrome *c, struct rp_err *err)
-{
-    const struct rp_trace *t = c->t;
-
-    RP_TRY(rp_trace_require(t, RP_NEED_ALL, err));
-    RP_TRY(rp_emit_json_init(&c->json, t, err));
-    RP_TRY(rp_pieces_init(&c->origins, t->norigins, err));
-    RP_TRY(rp_pieces_init(&c->ends, t->norigins, err));
-    RP_TRY(rp_pieces_init(&c->tracks, t->ntracks, err));
-    for (uint32_t i = 0; i < t->norigins; i++) {
-        put_origin(c, &c->origins.text, &t->origins[i], t->origins[i].phase);
-        rp_pieces_end(&c->origins);
-        put_origin(c, &c->ends.text, &t->origins[i], end_phase(t->origins[i].phase));
-        rp_pieces_end(&c->ends);
-    }
-    for (uint32_t i = 0; i < t->ntracks; i++) {
-        put_track(c, &c->tracks.text, &t->tracks[i]);
-        rp_pieces_end(&c->tracks);
-    }
-    RP_TRY(rp_pieces_check(&c->origins, err));
-    RP_TRY(rp_pieces_check(&c->ends, err));
-    return rp_pieces_check(&c->tracks, err);
-}
-
 static void put_piece(struct rp_emit *e, const struct rp_pieces *p, uint32_t i)
 {
     size_t len;
@@ -259,16 +235,6 @@ static void put_ends(struct chrome *c, int64_t until_ns)
     }
 }
 
-/* Puts the ends without a begin among the events that have the time of event i. */
-static void put_unbegun(struct chrome *c, rp_event i, rp_event end)
-{
-    const struct rp_events *ev = &c->t->ev;
-
-    for (int64_t ts_ns = ev->ts_ns[i]; i < end && ev->ts_ns[i] == ts_ns; i++)
-        if (ev->flags[i] & RP_EVENT_NO_BEGIN)
-            put_event(c, i);
-}
-
 static enum rp_code put_track_events(struct chrome *c, const struct rp_track_info *track,
                                      struct rp_err *err)
 {
@@ -278,8 +244,12 @@ static enum rp_code put_track_events(struct chrome *c, const struct rp_track_inf
     for (rp_event i = track->first; i < track->end; i++) {
         if (c->open.n)
             put_ends(c, ev->ts_ns[i]);
-        if (unbegun && (i == track->first || ev->ts_ns[i] != ev->ts_ns[i - 1]))
-            put_unbegun(c, i, track->end);
+        if (unbegun && (i == track->first || ev->ts_ns[i] != ev->ts_ns[i - 1])) {
+            /* Puts the ends without a begin among the events that have the time of event i. */
+            for (rp_event k = i; k < track->end && ev->ts_ns[k] == ev->ts_ns[i]; k++)
+                if (ev->flags[k] & RP_EVENT_NO_BEGIN)
+                    put_event(c, k);
+        }
         if (unbegun && ev->flags[i] & RP_EVENT_NO_BEGIN)
             continue;
         put_event(c, i);
@@ -336,18 +306,6 @@ static void put_name_event(struct chrome *c, const char *what, uint32_t process,
     rp_emit_text(&c->e, ",\"args\":{\"name\":");
     rp_emit_json_str(&c->e, &c->json, name);
     rp_emit_text(&c->e, "}}");
-}
-
-static void put_names(struct chrome *c)
-{
-    const struct rp_trace *t = c->t;
-
-    for (uint32_t i = 0; i < t->nprocesses; i++)
-        if (t->processes[i].name)
-            put_name_event(c, "process_name", i, RP_NONE, t->processes[i].name);
-    for (uint32_t i = 0; i < t->ntracks; i++)
-        if (t->tracks[i].name && t->tracks[i].has_id)
-            put_name_event(c, "thread_name", t->tracks[i].process, i, t->tracks[i].name);
 }
 
 /* ------------------------------------------------------------------ the overlay */
@@ -456,8 +414,14 @@ static enum rp_code put_document(struct chrome *c, struct rp_err *err)
     put_separator(c);
     rp_emit_text(&c->e, "\"traceEvents\":[\n");
     c->any = false;
-    if (c->foreign)
-        put_names(c);
+    if (c->foreign) {
+        for (uint32_t i = 0; i < t->nprocesses; i++)
+            if (t->processes[i].name)
+                put_name_event(c, "process_name", i, RP_NONE, t->processes[i].name);
+        for (uint32_t i = 0; i < t->ntracks; i++)
+            if (t->tracks[i].name && t->tracks[i].has_id)
+                put_name_event(c, "thread_name", t->tracks[i].process, i, t->tracks[i].name);
+    }
     bool in_file_order = !has_pairs(c->t);
     if (in_file_order)
         RP_TRY(find_order(c, &in_file_order, err));
@@ -516,7 +480,27 @@ static enum rp_code write_chrome(const struct rp_trace *trace, const char *path,
     struct chrome c = {.t = trace, .overlay = options ? options->overlay : NULL};
 
     c.foreign = strcmp(rp_trace_str(trace, trace->format), "chrome-json") != 0;
-    RP_TRY(make_pieces(&c, err));
+
+    /* Texts that repeat, those of origins and tracks, are made once. */
+    const struct rp_trace *t = c.t;
+    RP_TRY(rp_trace_require(t, RP_NEED_ALL, err));
+    RP_TRY(rp_emit_json_init(&c.json, t, err));
+    RP_TRY(rp_pieces_init(&c.origins, t->norigins, err));
+    RP_TRY(rp_pieces_init(&c.ends, t->norigins, err));
+    RP_TRY(rp_pieces_init(&c.tracks, t->ntracks, err));
+    for (uint32_t i = 0; i < t->norigins; i++) {
+        put_origin(&c, &c.origins.text, &t->origins[i], t->origins[i].phase);
+        rp_pieces_end(&c.origins);
+        put_origin(&c, &c.ends.text, &t->origins[i], end_phase(t->origins[i].phase));
+        rp_pieces_end(&c.ends);
+    }
+    for (uint32_t i = 0; i < t->ntracks; i++) {
+        put_track(&c, &c.tracks.text, &t->tracks[i]);
+        rp_pieces_end(&c.tracks);
+    }
+    RP_TRY(rp_pieces_check(&c.origins, err));
+    RP_TRY(rp_pieces_check(&c.ends, err));
+    RP_TRY(rp_pieces_check(&c.tracks, err));
     RP_TRY(rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err));
     RP_TRY(put_document(&c, err));
     return rp_emit_close(&c.e, err);

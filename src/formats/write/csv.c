@@ -48,22 +48,6 @@ static void put_number_or_text(struct csv *c, struct rp_emit *e, int64_t number,
         rp_emit_i64(e, number);
 }
 
-static void put_track(struct csv *c, struct rp_emit *e, const struct rp_track_info *track)
-{
-    const struct rp_process *process = &c->t->processes[track->process];
-
-    if (c->t->rank != RP_NO_RANK)
-        rp_emit_i64(e, c->t->rank);
-    rp_emit_char(e, ',');
-    put_number_or_text(c, e, process->native_id, process->text);
-    rp_emit_char(e, ',');
-    if (track->has_id)
-        put_number_or_text(c, e, track->native_id, track->text);
-    rp_emit_char(e, ',');
-    rp_emit_text(e, rp_word_track_kind(track->kind));
-    rp_emit_char(e, ',');
-}
-
 static void put_optional(struct rp_emit *e, bool there, int64_t v)
 {
     if (there)
@@ -134,7 +118,18 @@ static enum rp_code write_csv(const struct rp_trace *trace, const char *path,
     c.seen = calloc((size_t)c.t->str.n + 1, 1);
     RP_TRY(rp_err_need(c.seen, err, "writing text"));
     for (uint32_t i = 0; i < c.t->ntracks; i++) {
-        put_track(&c, &c.tracks.text, &c.t->tracks[i]);
+        /* The columns of a track: rank, process, thread, kind. */
+        const struct rp_process *process = &c.t->processes[c.t->tracks[i].process];
+        if (c.t->rank != RP_NO_RANK)
+            rp_emit_i64(&c.tracks.text, c.t->rank);
+        rp_emit_char(&c.tracks.text, ',');
+        put_number_or_text(&c, &c.tracks.text, process->native_id, process->text);
+        rp_emit_char(&c.tracks.text, ',');
+        if (c.t->tracks[i].has_id)
+            put_number_or_text(&c, &c.tracks.text, c.t->tracks[i].native_id, c.t->tracks[i].text);
+        rp_emit_char(&c.tracks.text, ',');
+        rp_emit_text(&c.tracks.text, rp_word_track_kind(c.t->tracks[i].kind));
+        rp_emit_char(&c.tracks.text, ',');
         rp_pieces_end(&c.tracks);
     }
     RP_TRY(rp_pieces_check(&c.tracks, err));

@@ -146,28 +146,21 @@ static void put_value(struct rp_emit *e, struct rp_emit_json *j, uint8_t type, i
     }
 }
 
-static void put_spilled(struct rp_emit *e, struct rp_emit_json *j, uint32_t row)
-{
-    const struct rp_args *args = &j->trace->args;
-
-    for (uint32_t i = args->spill_offset[row]; i < args->spill_offset[row + 1]; i++) {
-        const struct rp_spilled *arg = &args->spill[i];
-
-        if (i != args->spill_offset[row])
-            rp_emit_char(e, ',');
-        rp_emit_json_str(e, j, arg->key);
-        rp_emit_char(e, ':');
-        put_value(e, j, (uint8_t)arg->type, arg->value);
-    }
-}
-
 void rp_emit_json_args(struct rp_emit *e, struct rp_emit_json *j, uint16_t shape, uint32_t row)
 {
     const struct rp_args *args = &j->trace->args;
 
     rp_emit_char(e, '{');
     if (shape == RP_SHAPE_SPILLED) {
-        put_spilled(e, j, row);
+        /* Arguments that are not stored by shape. */
+        for (uint32_t i = args->spill_offset[row]; i < args->spill_offset[row + 1]; i++) {
+            const struct rp_spilled *arg = &args->spill[i];
+            if (i != args->spill_offset[row])
+                rp_emit_char(e, ',');
+            rp_emit_json_str(e, j, arg->key);
+            rp_emit_char(e, ':');
+            put_value(e, j, (uint8_t)arg->type, arg->value);
+        }
     } else if (shape) {
         uint32_t first = args->shape[shape].first_key, end = first + args->shape[shape].nkeys;
 

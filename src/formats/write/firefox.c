@@ -70,23 +70,6 @@ static enum rp_code add_stack(struct firefox_writer *w, uint32_t stack, rp_stack
     return RP_OK;
 }
 
-static enum rp_code collect_stacks(struct firefox_writer *w, uint32_t begin, uint32_t end)
-{
-    const struct rp_call_samples *s = &w->t->samples;
-    rp_stack_path path = {0};
-    enum rp_code code = RP_OK;
-
-    for (size_t i = 0; i < w->stacks.n; i++) {
-        w->frame_of[s->stacks[w->stacks.at[i]].frame] = RP_NONE;
-        w->stack_of[w->stacks.at[i]] = RP_NONE;
-    }
-    w->stacks.n = w->frames.n = 0;
-    for (uint32_t i = begin; i < end && code == RP_OK; i++)
-        code = add_stack(w, s->stack[i], &path);
-    rp_vec_release(&path);
-    return code;
-}
-
 static const struct rp_call_frame *frame_at(const struct firefox_writer *w, size_t i)
 {
     return &w->t->samples.frame[w->frames.at[i]];
@@ -301,7 +284,19 @@ static enum rp_code put_profile(struct firefox_writer *w)
         const struct rp_track_info *k = &w->t->tracks[track];
         const struct rp_process *process = &w->t->processes[k->process];
         char room[32];
-        RP_TRY(collect_stacks(w, begin, end));
+
+        /* The stacks that samples use, each once. */
+        rp_stack_path path = {0};
+        enum rp_code code = RP_OK;
+        for (size_t i = 0; i < w->stacks.n; i++) {
+            w->frame_of[s->stacks[w->stacks.at[i]].frame] = RP_NONE;
+            w->stack_of[w->stacks.at[i]] = RP_NONE;
+        }
+        w->stacks.n = w->frames.n = 0;
+        for (uint32_t i = begin; i < end && code == RP_OK; i++)
+            code = add_stack(w, s->stack[i], &path);
+        rp_vec_release(&path);
+        RP_TRY(code);
         rp_emit_text(&w->e, "{\"name\": ");
         put_text(w, rp_stacks_thread(w->t, track, room));
         rp_emit_text(&w->e, ", \"processType\": \"default\", \"processName\": ");

@@ -10,26 +10,6 @@
 
 #include <stdlib.h>
 
-static void put_frame(struct rp_emit *e, const struct rp_trace *t, const struct rp_call_frame *f)
-{
-    const char *name = rp_trace_str(t, f->name), *semi;
-
-    for (; (semi = strchr(name, ';')); name = semi + 1) {
-        rp_emit_escaped(e, RP_IN_LINE, name, (size_t)(semi - name));
-        rp_emit_char(e, ',');
-    }
-    rp_emit_escaped(e, RP_IN_LINE, name, strlen(name));
-    if (f->file && f->line && !strchr(rp_trace_str(t, f->file), ';')) {
-        rp_emit_text(e, " (");
-        rp_emit_escaped(e, RP_IN_LINE, rp_trace_str(t, f->file), rp_trace_str_len(t, f->file));
-        rp_emit_char(e, ':');
-        rp_emit_i64(e, f->line);
-        rp_emit_char(e, ')');
-    }
-    if (f->kind == RP_FRAME_KERNEL)
-        rp_emit_text(e, "_[k]");
-}
-
 static enum rp_code put_stacks(struct rp_emit *e, const struct rp_trace *t, const int64_t *weight,
                                struct rp_err *err)
 {
@@ -41,7 +21,24 @@ static enum rp_code put_stacks(struct rp_emit *e, const struct rp_trace *t, cons
             continue;
         code = rp_stack_walk(t, i, &path, err);
         while (code == RP_OK && path.n) {
-            put_frame(e, t, &t->samples.frame[path.at[--path.n]]);
+            /* A ';' separates frames, so in names it becomes ','. */
+            const struct rp_call_frame *f = &t->samples.frame[path.at[--path.n]];
+            const char *name = rp_trace_str(t, f->name), *semi;
+            for (; (semi = strchr(name, ';')); name = semi + 1) {
+                rp_emit_escaped(e, RP_IN_LINE, name, (size_t)(semi - name));
+                rp_emit_char(e, ',');
+            }
+            rp_emit_escaped(e, RP_IN_LINE, name, strlen(name));
+            if (f->file && f->line && !strchr(rp_trace_str(t, f->file), ';')) {
+                rp_emit_text(e, " (");
+                rp_emit_escaped(e, RP_IN_LINE, rp_trace_str(t, f->file),
+                                rp_trace_str_len(t, f->file));
+                rp_emit_char(e, ':');
+                rp_emit_i64(e, f->line);
+                rp_emit_char(e, ')');
+            }
+            if (f->kind == RP_FRAME_KERNEL)
+                rp_emit_text(e, "_[k]");
             if (path.n)
                 rp_emit_char(e, ';');
         }

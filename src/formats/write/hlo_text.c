@@ -356,24 +356,6 @@ static bool has_signature(const struct rp_program *p, const struct rp_computatio
     return true;
 }
 
-static enum rp_code put_computation(const struct text_writer *w, uint32_t id)
-{
-    const struct rp_computation *c = &w->p->computations.at[id];
-
-    rp_out_text(w->to, id == w->p->entry ? "\nENTRY " : "\n");
-    put_computation_name(w, "%", id);
-    if (!has_signature(w->p, c))
-        rp_out_text(w->to, " {\n");
-    else
-        RP_TRY(put_signature(w, c));
-    for (uint32_t op = c->first; op < c->first + c->n; op++)
-        RP_TRY(put_op(w, op, op == c->root));
-    rp_out_char(w->to, '}');
-    put_string(w, ", execution_thread=", c->thread);
-    rp_out_char(w->to, '\n');
-    return RP_OK;
-}
-
 /* Puts one of the tables of names: each name of a column, numbered by its first use. */
 static enum rp_code put_names(const struct text_writer *w, const char *heading, bool functions,
                               struct rp_map *numbers)
@@ -440,8 +422,22 @@ enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, st
     RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     uint32_t *order;
     RP_TRY(rp_program_call_order(w.p, &scratch, &order, w.err));
-    for (size_t i = 0; i < w.p->computations.n; i++)
-        RP_TRY(put_computation(&w, order[i]));
+    for (size_t i = 0; i < w.p->computations.n; i++) {
+        /* The name of the computation, then its operations in braces. */
+        uint32_t id = order[i];
+        const struct rp_computation *c = &w.p->computations.at[id];
+        rp_out_text(w.to, id == w.p->entry ? "\nENTRY " : "\n");
+        put_computation_name(&w, "%", id);
+        if (!has_signature(w.p, c))
+            rp_out_text(w.to, " {\n");
+        else
+            RP_TRY(put_signature(&w, c));
+        for (uint32_t op = c->first; op < c->first + c->n; op++)
+            RP_TRY(put_op(&w, op, op == c->root));
+        rp_out_char(w.to, '}');
+        put_string(&w, ", execution_thread=", c->thread);
+        rp_out_char(w.to, '\n');
+    }
     return RP_OK;
 }
 

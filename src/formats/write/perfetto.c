@@ -260,25 +260,6 @@ static bool is_thread(const struct writer *c, uint32_t track)
     return true;
 }
 
-static void put_plain_name(struct writer *c, const struct rp_track_info *at, uint64_t merge_key)
-{
-    bool numbered = at->has_id && !at->text && at->native_id >= 0;
-    char text[40] = "events";
-
-    if (numbered)
-        snprintf(text, sizeof text, "%s %lld", at->kind == RP_TRACK_STREAM ? "stream" : "thread",
-                 (long long)at->native_id);
-    if (at->name || at->text)
-        rp_proto_put_text(&c->w, RP_PFT_TRACK_NAME,
-                          rp_trace_str(c->t, at->name ? at->name : at->text));
-    else
-        rp_proto_put_text(&c->w, RP_PFT_TRACK_NAME, text);
-    if (numbered)
-        rp_proto_put_text(&c->w, RP_PFT_TRACK_DESCRIPTION, text);
-    rp_proto_put_varint(&c->w, RP_PFT_TRACK_SIBLING_MERGE_BEHAVIOR, RP_PFT_MERGE_BY_KEY);
-    rp_proto_put_varint(&c->w, RP_PFT_TRACK_SIBLING_MERGE_KEY_INT, merge_key);
-}
-
 static void put_thread(struct writer *c, const struct rp_track_info *at)
 {
     size_t inner = rp_proto_begin(&c->w, RP_PFT_TRACK_THREAD);
@@ -301,8 +282,24 @@ static uint64_t put_track(struct writer *c, uint32_t track, bool thread)
     rp_proto_put_varint(&c->w, RP_PFT_TRACK_PARENT_UUID, process_uuid(c, at->process));
     if (thread)
         put_thread(c, at);
-    else
-        put_plain_name(c, at, c->nlanes ? c->lanes.at[0].uuid : uuid);
+    else {
+        /* The name of a thread or stream, or its number. */
+        bool numbered = at->has_id && !at->text && at->native_id >= 0;
+        char text[40] = "events";
+        if (numbered)
+            snprintf(text, sizeof text, "%s %lld",
+                     at->kind == RP_TRACK_STREAM ? "stream" : "thread", (long long)at->native_id);
+        if (at->name || at->text)
+            rp_proto_put_text(&c->w, RP_PFT_TRACK_NAME,
+                              rp_trace_str(c->t, at->name ? at->name : at->text));
+        else
+            rp_proto_put_text(&c->w, RP_PFT_TRACK_NAME, text);
+        if (numbered)
+            rp_proto_put_text(&c->w, RP_PFT_TRACK_DESCRIPTION, text);
+        rp_proto_put_varint(&c->w, RP_PFT_TRACK_SIBLING_MERGE_BEHAVIOR, RP_PFT_MERGE_BY_KEY);
+        rp_proto_put_varint(&c->w, RP_PFT_TRACK_SIBLING_MERGE_KEY_INT,
+                            c->nlanes ? c->lanes.at[0].uuid : uuid);
+    }
     rp_proto_put_varint(&c->w, RP_PFT_TRACK_SIBLING_ORDER_RANK, track);
     rp_proto_end(&c->w, inner);
     end_packet(c, packet, RP_PFT_FLAG_NEEDED);
@@ -339,20 +336,6 @@ static const char *const kind_words[RP_KIND_COUNT] = {
     [RP_KIND_WAIT] = "blocking",
 };
 
-/* null becomes an annotation without a value, because as JSON it crashes Perfetto's trace
-   processor. */
-static void put_raw(struct writer *c, rp_str s)
-{
-    const char *text = rp_trace_str(c->t, s);
-
-    if (strcmp(text, "null") == 0)
-        return;
-    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
-        rp_proto_put_varint(&c->w, RP_PFT_ARG_BOOL_VALUE, text[0] == 't');
-    else
-        rp_proto_put_bytes(&c->w, RP_PFT_ARG_LEGACY_JSON_VALUE, text, rp_trace_str_len(c->t, s));
-}
-
 static void put_arg(struct writer *c, const struct rp_arg *arg)
 {
     size_t one = rp_proto_begin(&c->w, RP_PFT_EVENT_DEBUG_ANNOTATIONS);
@@ -370,25 +353,19 @@ static void put_arg(struct writer *c, const struct rp_arg *arg)
     case RP_ARG_STR:
         rp_proto_put_varint(&c->w, RP_PFT_ARG_STRING_VALUE_IID, intern_str(c, arg->v.s, ARG_TEXT));
         break;
-    default:
-        put_raw(c, arg->v.s);
-        break;
+    default: {
+        /* null becomes an annotation without a value, because as JSON it crashes Perfetto's trace
+           processor. */
+        const char *text = rp_trace_str(c->t, arg->v.s);
+        if (strcmp(text, "null") != 0) {
+            if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+                rp_proto_put_varint(&c->w, RP_PFT_ARG_BOOL_VALUE, text[0] == 't');
+            else
+                rp_proto_put_bytes(&c->w, RP_PFT_ARG_LEGACY_JSON_VALUE, text,
+                                   rp_trace_str_len(c->t, arg->v.s));
+        }
+    } break;
     }
-    rp_proto_end(&c->w, one);
-}
-
-/* Puts the id that joins a launch and its work, unless it is an argument. */
-static void put_correlation(struct writer *c, rp_event e)
-{
-    const struct rp_trace *t = c->t;
-    uint32_t link = t->ev.link[e];
-
-    if (link == RP_NONE || t->links.source[link] != RP_LINK_CORRELATION ||
-        t->ev.flags[e] & (RP_EVENT_ID_TEXT | RP_EVENT_ASYNC))
-        return;
-    size_t one = rp_proto_begin(&c->w, RP_PFT_EVENT_DEBUG_ANNOTATIONS);
-    rp_proto_put_text(&c->w, RP_PFT_ARG_NAME, "correlation");
-    rp_proto_put_varint(&c->w, RP_PFT_ARG_INT_VALUE, (uint64_t)t->links.native_id[link]);
     rp_proto_end(&c->w, one);
 }
 
@@ -404,8 +381,17 @@ static void put_args(struct writer *c, rp_event e)
         correlates |= arg.key == c->correlation;
         put_arg(c, &arg);
     }
-    if (!correlates)
-        put_correlation(c, e);
+    if (!correlates) {
+        /* Puts the id that joins a launch and its work, unless it is an argument. */
+        uint32_t link = t->ev.link[e];
+        if (link != RP_NONE && t->links.source[link] == RP_LINK_CORRELATION &&
+            !(t->ev.flags[e] & (RP_EVENT_ID_TEXT | RP_EVENT_ASYNC))) {
+            size_t one = rp_proto_begin(&c->w, RP_PFT_EVENT_DEBUG_ANNOTATIONS);
+            rp_proto_put_text(&c->w, RP_PFT_ARG_NAME, "correlation");
+            rp_proto_put_varint(&c->w, RP_PFT_ARG_INT_VALUE, (uint64_t)t->links.native_id[link]);
+            rp_proto_end(&c->w, one);
+        }
+    }
 }
 
 /* ------------------------------------------------------------------ arrows */
@@ -568,39 +554,33 @@ static uint64_t counter_track(struct writer *c, rp_event e, const struct rp_arg 
     return c->first_uuid + 1 + t->nprocesses + at;
 }
 
-static void put_counter(struct writer *c, rp_event e)
-{
-    const struct rp_trace *t = c->t;
-    uint32_t n = rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]);
-
-    for (uint32_t i = 0; i < n; i++) {
-        struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
-        size_t packet;
-        uint64_t bits;
-
-        if (arg.type != RP_ARG_I64 && arg.type != RP_ARG_F64)
-            continue;
-        uint64_t uuid = counter_track(c, e, &arg, n == 1);
-        size_t event = begin_event(c, t->ev.ts_ns[e], RP_PFT_COUNT, uuid, &packet);
-        if (arg.type == RP_ARG_I64) {
-            rp_proto_put_varint(&c->w, RP_PFT_EVENT_COUNTER_VALUE, (uint64_t)arg.v.i);
-        } else {
-            memcpy(&bits, &arg.v.f, sizeof bits);
-            rp_proto_put_fixed64(&c->w, RP_PFT_EVENT_DOUBLE_COUNTER_VALUE, bits);
-        }
-        end_event(c, event, packet);
-    }
-}
-
 /* ------------------------------------------------------------------ the document */
 
 static void put_track_event(struct writer *c, uint32_t track, rp_event e)
 {
     const struct rp_events *ev = &c->t->ev;
 
-    if (ev->kind[e] == RP_KIND_COUNTER)
-        put_counter(c, e);
-    else if (ev->dur_ns[e] >= 0 || ev->flags[e] & RP_EVENT_UNENDED) {
+    if (ev->kind[e] == RP_KIND_COUNTER) {
+        /* Each number of a counter is an event on a track of its own. */
+        const struct rp_trace *t = c->t;
+        uint32_t n = rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]);
+        for (uint32_t i = 0; i < n; i++) {
+            struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
+            size_t packet;
+            uint64_t bits;
+            if (arg.type != RP_ARG_I64 && arg.type != RP_ARG_F64)
+                continue;
+            uint64_t uuid = counter_track(c, e, &arg, n == 1);
+            size_t event = begin_event(c, t->ev.ts_ns[e], RP_PFT_COUNT, uuid, &packet);
+            if (arg.type == RP_ARG_I64) {
+                rp_proto_put_varint(&c->w, RP_PFT_EVENT_COUNTER_VALUE, (uint64_t)arg.v.i);
+            } else {
+                memcpy(&bits, &arg.v.f, sizeof bits);
+                rp_proto_put_fixed64(&c->w, RP_PFT_EVENT_DOUBLE_COUNTER_VALUE, bits);
+            }
+            end_event(c, event, packet);
+        }
+    } else if (ev->dur_ns[e] >= 0 || ev->flags[e] & RP_EVENT_UNENDED) {
         bool open = c->t->ev.flags[e] & RP_EVENT_UNENDED;
         int64_t end_ns = open ? INT64_MAX : rp_event_end_ns(c->t, e);
         size_t lane = find_lane(c, track, e, end_ns);

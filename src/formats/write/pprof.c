@@ -66,48 +66,6 @@ static enum rp_code put_type(struct pprof_writer *p, uint64_t type, uint64_t uni
     return flush_message(p);
 }
 
-static enum rp_code put_types(struct pprof_writer *p)
-{
-    static const char *const types[RP_WEIGHT_UNITS] = {"cpu", "samples", "space"};
-    static const char *const units[RP_WEIGHT_UNITS] = {"nanoseconds", "count", "bytes"};
-    const struct rp_call_samples *s = &p->t->samples;
-    uint64_t type, unit;
-
-    if (s->unit_name)
-        RP_TRY(string_of(p, s->unit_name, &type));
-    else
-        RP_TRY(add_string(p, types[s->unit], &type));
-    RP_TRY(add_string(p, units[s->unit], &unit));
-    RP_TRY(put_type(p, type, unit));
-    if (!p->has_waits)
-        return RP_OK;
-    RP_TRY(add_string(p, "wall", &type));
-    return put_type(p, type, unit);
-}
-
-static enum rp_code put_frame(struct pprof_writer *p, uint32_t i)
-{
-    const struct rp_call_frame *f = &p->t->samples.frame[i];
-    uint64_t name, file;
-
-    RP_TRY(string_of(p, f->name, &name));
-    RP_TRY(string_of(p, f->file, &file));
-    size_t at = rp_proto_begin(&p->w, 4);
-    rp_proto_put_varint(&p->w, 1, (uint64_t)i + 1);
-    size_t line = rp_proto_begin(&p->w, 4);
-    rp_proto_put_varint(&p->w, 1, (uint64_t)i + 1);
-    rp_proto_put_varint(&p->w, 2, f->line);
-    rp_proto_end(&p->w, line);
-    rp_proto_end(&p->w, at);
-    at = rp_proto_begin(&p->w, 5);
-    rp_proto_put_varint(&p->w, 1, (uint64_t)i + 1);
-    rp_proto_put_varint(&p->w, 2, name);
-    rp_proto_put_varint(&p->w, 3, name);
-    rp_proto_put_varint(&p->w, 4, file);
-    rp_proto_end(&p->w, at);
-    return flush_message(p);
-}
-
 /* thread and thread_id are the numbers of these words. */
 static enum rp_code put_labels(struct pprof_writer *p, rp_track track, const uint64_t key[2])
 {
@@ -159,9 +117,42 @@ static enum rp_code put_profile(struct pprof_writer *p)
     RP_TRY(string_of(p, 0, &none)); /* string 0 is empty */
     RP_TRY(add_string(p, "thread", &key[0]));
     RP_TRY(add_string(p, "thread_id", &key[1]));
-    RP_TRY(put_types(p));
-    for (uint32_t i = 0; i < s->nframes; i++)
-        RP_TRY(put_frame(p, i));
+
+    /* What the values of a sample mean. */
+    static const char *const types[RP_WEIGHT_UNITS] = {"cpu", "samples", "space"};
+    static const char *const units[RP_WEIGHT_UNITS] = {"nanoseconds", "count", "bytes"};
+    uint64_t type, unit;
+    if (s->unit_name)
+        RP_TRY(string_of(p, s->unit_name, &type));
+    else
+        RP_TRY(add_string(p, types[s->unit], &type));
+    RP_TRY(add_string(p, units[s->unit], &unit));
+    RP_TRY(put_type(p, type, unit));
+    if (p->has_waits) {
+        RP_TRY(add_string(p, "wall", &type));
+        RP_TRY(put_type(p, type, unit));
+    }
+    for (uint32_t i = 0; i < s->nframes; i++) {
+        /* A frame is a location with one line of a function. */
+        const struct rp_call_frame *f = &p->t->samples.frame[i];
+        uint64_t name, file;
+        RP_TRY(string_of(p, f->name, &name));
+        RP_TRY(string_of(p, f->file, &file));
+        size_t at = rp_proto_begin(&p->w, 4);
+        rp_proto_put_varint(&p->w, 1, (uint64_t)i + 1);
+        size_t line = rp_proto_begin(&p->w, 4);
+        rp_proto_put_varint(&p->w, 1, (uint64_t)i + 1);
+        rp_proto_put_varint(&p->w, 2, f->line);
+        rp_proto_end(&p->w, line);
+        rp_proto_end(&p->w, at);
+        at = rp_proto_begin(&p->w, 5);
+        rp_proto_put_varint(&p->w, 1, (uint64_t)i + 1);
+        rp_proto_put_varint(&p->w, 2, name);
+        rp_proto_put_varint(&p->w, 3, name);
+        rp_proto_put_varint(&p->w, 4, file);
+        rp_proto_end(&p->w, at);
+        RP_TRY(flush_message(p));
+    }
     for (uint32_t i = 0; i < s->n; i++)
         RP_TRY(put_sample(p, i, key));
     for (uint32_t i = 0; i < p->strings.n; i++) {

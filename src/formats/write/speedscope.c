@@ -17,29 +17,6 @@ static void put_text(struct scope_writer *w, const char *text)
     rp_emit_escaped(&w->e, RP_IN_JSON, text, strlen(text));
 }
 
-static void put_frames(struct scope_writer *w)
-{
-    const struct rp_call_samples *s = &w->t->samples;
-
-    rp_emit_text(&w->e, "\"shared\": {\"frames\": [");
-    for (uint32_t i = 0; i < s->nframes; i++) {
-        const struct rp_call_frame *f = &s->frame[i];
-
-        rp_emit_text(&w->e, i ? ",\n{\"name\": " : "\n{\"name\": ");
-        put_text(w, rp_trace_str(w->t, f->name));
-        if (f->file) {
-            rp_emit_text(&w->e, ", \"file\": ");
-            put_text(w, rp_trace_str(w->t, f->file));
-        }
-        if (f->line) {
-            rp_emit_text(&w->e, ", \"line\": ");
-            rp_emit_i64(&w->e, f->line);
-        }
-        rp_emit_char(&w->e, '}');
-    }
-    rp_emit_text(&w->e, "]}");
-}
-
 /* Writes the samples from begin to end, which belong to one thread. */
 static enum rp_code put_thread(struct scope_writer *w, uint32_t begin, uint32_t end)
 {
@@ -85,7 +62,24 @@ static enum rp_code put_profile(struct scope_writer *w)
 
     rp_emit_text(&w->e, "{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\",\n"
                         "\"exporter\": \"reprise\",\n");
-    put_frames(w);
+
+    /* All frames, which samples name by their index. */
+    rp_emit_text(&w->e, "\"shared\": {\"frames\": [");
+    for (uint32_t i = 0; i < s->nframes; i++) {
+        const struct rp_call_frame *f = &s->frame[i];
+        rp_emit_text(&w->e, i ? ",\n{\"name\": " : "\n{\"name\": ");
+        put_text(w, rp_trace_str(w->t, f->name));
+        if (f->file) {
+            rp_emit_text(&w->e, ", \"file\": ");
+            put_text(w, rp_trace_str(w->t, f->file));
+        }
+        if (f->line) {
+            rp_emit_text(&w->e, ", \"line\": ");
+            rp_emit_i64(&w->e, f->line);
+        }
+        rp_emit_char(&w->e, '}');
+    }
+    rp_emit_text(&w->e, "]}");
     rp_emit_text(&w->e, ",\n\"profiles\": [\n");
     for (uint32_t begin = 0; begin < s->n; begin = end) {
         for (end = begin; end < s->n && s->track[end] == s->track[begin]; end++)

@@ -776,26 +776,6 @@ static void put_string(const struct rp_shlo *w, uint32_t string)
                          rp_strtab_len(&w->p->strings, string));
 }
 
-/* Decides which computations keep their names as functions: the first one of each name, but not
-   main, which is the name of the entry. */
-static enum rp_code find_names(struct rp_shlo *w)
-{
-    const struct rp_program *p = w->p;
-    uint8_t *taken = RP_ARENA_NEW(&w->scratch, uint8_t, (size_t)p->strings.n + 1);
-
-    w->named = RP_ARENA_NEW(&w->scratch, uint8_t, p->computations.n + 1);
-    RP_TRY(rp_err_need(taken && w->named, w->err, "writing a program"));
-    memset(taken, 0, (size_t)p->strings.n + 1);
-    taken[0] = 1;
-    for (size_t i = 0; i < p->computations.n; i++) {
-        uint32_t name = p->computations.at[i].name;
-
-        w->named[i] = !taken[name] && strcmp(rp_program_text(p, name), "main") != 0;
-        taken[name] = 1;
-    }
-    return RP_OK;
-}
-
 void rp_shlo_symbol(const struct rp_shlo *w, const char *sign, uint32_t id)
 {
     char own[128];
@@ -815,24 +795,6 @@ void rp_shlo_symbol(const struct rp_shlo *w, const char *sign, uint32_t id)
     }
 }
 
-static enum rp_code put_function_type(struct rp_shlo *w, uint32_t id)
-{
-    const struct rp_computation *c = &w->p->computations.at[id];
-    uint32_t begin = (uint32_t)w->values.n, names_before = w->names, index = 0;
-
-    for (uint32_t i = 0; i < c->nparams; i++)
-        RP_TRY(push_leaves(w, w->p->shape.at[w->body[id].params[i]], true, &index));
-    uint32_t nargs = (uint32_t)w->values.n - begin;
-    RP_TRY(push_leaves(w, w->p->shape.at[c->root], true, &index));
-    rp_out_char(w->to, '(');
-    put_types(w, w->values.at + begin, nargs, true);
-    rp_out_char(w->to, ')');
-    put_result_types(w, w->values.at + begin + nargs, (uint32_t)w->values.n - begin - nargs);
-    w->values.n = begin;
-    w->names = names_before;
-    return RP_OK;
-}
-
 static enum rp_code put_function(struct rp_shlo *w, uint32_t id)
 {
     const struct rp_computation *c = &w->p->computations.at[id];
@@ -846,7 +808,19 @@ static enum rp_code put_function(struct rp_shlo *w, uint32_t id)
     if (!rp_shlo_has_type(w->p, w->p->shape.at[c->root]))
         return rp_shlo_refuse(w, c->root, "its type, or a dimension that is not fixed");
     rp_out_text(w->to, "  \"func.func\"() <{function_type = ");
-    RP_TRY(put_function_type(w, id));
+
+    /* The type of the function, for which values are made and dropped again. */
+    uint32_t begin = (uint32_t)w->values.n, names_before = w->names, index = 0;
+    for (uint32_t i = 0; i < c->nparams; i++)
+        RP_TRY(push_leaves(w, w->p->shape.at[w->body[id].params[i]], true, &index));
+    uint32_t nargs = (uint32_t)w->values.n - begin;
+    RP_TRY(push_leaves(w, w->p->shape.at[c->root], true, &index));
+    rp_out_char(w->to, '(');
+    put_types(w, w->values.at + begin, nargs, true);
+    rp_out_char(w->to, ')');
+    put_result_types(w, w->values.at + begin + nargs, (uint32_t)w->values.n - begin - nargs);
+    w->values.n = begin;
+    w->names = names_before;
     if (id == w->p->entry) {
         RP_TRY(rp_shlo_placement(w, "arg_attrs", (struct rp_ids){w->body[id].params, c->nparams}));
         RP_TRY(rp_shlo_placement(w, "res_attrs", (struct rp_ids){&c->root, 1}));
@@ -861,25 +835,6 @@ static enum rp_code put_function(struct rp_shlo *w, uint32_t id)
     put_return(w, "func.return", c->root);
     rp_out_text(w->to, "  }) : () -> ()\n");
     return RP_OK;
-}
-
-static void put_location(const struct rp_shlo *w, uint32_t meta)
-{
-    const struct rp_op_meta *m = &w->p->metas.at[meta];
-
-    if (m->file) {
-        rp_out_printf(w->to, "#loc%u = loc(", 2 * meta);
-        put_string(w, m->file);
-        rp_out_printf(w->to, ":%d:%d)\n", m->line > 0 ? m->line : 0, m->column > 0 ? m->column : 0);
-    }
-    rp_out_printf(w->to, "#loc%u = loc(", 2 * meta + 1);
-    if (m->op_name || !m->file)
-        put_string(w, m->op_name);
-    if (m->op_name && m->file)
-        rp_out_printf(w->to, "(#loc%u)", 2 * meta);
-    else if (m->file)
-        rp_out_printf(w->to, "#loc%u", 2 * meta);
-    rp_out_text(w->to, ")\n");
 }
 
 static enum rp_code put_module(struct rp_shlo *w)
@@ -901,8 +856,24 @@ static enum rp_code put_module(struct rp_shlo *w)
         RP_TRY(put_function(w, w->functions.at[i]));
     rp_out_text(w->to, "}\n");
     for (uint32_t i = 1; i < p->metas.n; i++)
-        if (w->located[i])
-            put_location(w, i);
+        if (w->located[i]) {
+            /* The file and line, and the name of the operation. */
+            const struct rp_op_meta *m = &w->p->metas.at[i];
+            if (m->file) {
+                rp_out_printf(w->to, "#loc%u = loc(", 2 * i);
+                put_string(w, m->file);
+                rp_out_printf(w->to, ":%d:%d)\n", m->line > 0 ? m->line : 0,
+                              m->column > 0 ? m->column : 0);
+            }
+            rp_out_printf(w->to, "#loc%u = loc(", 2 * i + 1);
+            if (m->op_name || !m->file)
+                put_string(w, m->op_name);
+            if (m->op_name && m->file)
+                rp_out_printf(w->to, "(#loc%u)", 2 * i);
+            else if (m->file)
+                rp_out_printf(w->to, "#loc%u", 2 * i);
+            rp_out_text(w->to, ")\n");
+        }
     return RP_OK;
 }
 
@@ -927,7 +898,19 @@ static enum rp_code print_program(struct rp_shlo *w)
     memset(w->body, 0, (p->computations.n + 1) * sizeof *w->body);
     memset(w->is_function, 0, p->computations.n + 1);
     memset(w->located, 0, p->metas.n + 1);
-    RP_TRY(find_names(w));
+
+    /* Decides which computations keep their names as functions: the first one of each name, but not
+       main, which is the name of the entry. */
+    uint8_t *taken = RP_ARENA_NEW(&w->scratch, uint8_t, (size_t)p->strings.n + 1);
+    w->named = RP_ARENA_NEW(&w->scratch, uint8_t, p->computations.n + 1);
+    RP_TRY(rp_err_need(taken && w->named, w->err, "writing a program"));
+    memset(taken, 0, (size_t)p->strings.n + 1);
+    taken[0] = 1;
+    for (size_t i = 0; i < p->computations.n; i++) {
+        uint32_t name = p->computations.at[i].name;
+        w->named[i] = !taken[name] && strcmp(rp_program_text(p, name), "main") != 0;
+        taken[name] = 1;
+    }
     RP_TRY(rp_vec_reserve(&w->values, 1, w->err));
     return put_module(w);
 }

@@ -83,28 +83,6 @@ struct device {
     rp_str vendor;
 };
 
-static void note_fact(struct rp_xplane *r, const struct rp_arg *arg, struct device *d)
-{
-    bool number = arg->type == RP_ARG_I64, text = arg->type == RP_ARG_STR;
-
-    for (size_t i = 0; text && i < sizeof versions / sizeof *versions; i++)
-        if (named(r, arg->key, versions[i].key)) {
-            r->signs |= versions[i].sign;
-            r->version = arg->v.s;
-        }
-    if (number && named(r, arg->key, "profile_start_time"))
-        r->start_ns = arg->v.i;
-    else if (text &&
-             (named(r, arg->key, "gpu_device_name") || named(r, arg->key, "device_type_string")))
-        d->is.name = arg->v.s;
-    else if (text && named(r, arg->key, "device_vendor"))
-        d->vendor = arg->v.s;
-    else if (number && named(r, arg->key, "memory_size"))
-        d->is.memory_bytes = arg->v.i;
-    else if (number && named(r, arg->key, "core_count"))
-        d->is.multiprocessors = arg->v.i;
-}
-
 /* "/device:GPU:3" is device 3; a device without a name is named after its vendor. */
 static enum rp_code add_device(struct rp_xplane *r, struct device *d, struct rp_err *err)
 {
@@ -136,30 +114,29 @@ static enum rp_code put_stat(struct rp_xplane *r, const struct rp_proto_cursor *
     RP_TRY(rp_xplane_read_value(plane, item, &v, err));
     RP_TRY(rp_xplane_stat(r, v.metadata, &stat, err));
     RP_TRY(rp_xplane_argument(r, &v, &r->stats.at[stat], &arg, err));
-    note_fact(r, &arg, d);
+
+    /* Facts about the device and the run that the trace keeps. */
+    bool number = arg.type == RP_ARG_I64, text = arg.type == RP_ARG_STR;
+    for (size_t i = 0; text && i < sizeof versions / sizeof *versions; i++)
+        if (named(r, arg.key, versions[i].key)) {
+            r->signs |= versions[i].sign;
+            r->version = arg.v.s;
+        }
+    if (number && named(r, arg.key, "profile_start_time"))
+        r->start_ns = arg.v.i;
+    else if (text &&
+             (named(r, arg.key, "gpu_device_name") || named(r, arg.key, "device_type_string")))
+        d->is.name = arg.v.s;
+    else if (text && named(r, arg.key, "device_vendor"))
+        d->vendor = arg.v.s;
+    else if (number && named(r, arg.key, "memory_size"))
+        d->is.memory_bytes = arg.v.i;
+    else if (number && named(r, arg.key, "core_count"))
+        d->is.multiprocessors = arg.v.i;
     put_separator(&r->json);
     put_str(r, arg.key);
     rp_emit_char(&r->json, ':');
     put_value(r, &arg);
-    return RP_OK;
-}
-
-/* Writes an event_metadata without events as {"name":"jit_step(7)","Hlo
-   Proto.size_bytes":39584}. */
-static enum rp_code put_program(struct rp_xplane *r, const struct rp_xplane_label *label)
-{
-    put_separator(&r->json);
-    rp_emit_text(&r->json, "{\"name\":");
-    put_str(r, label->long_name ? label->long_name : label->name);
-    for (uint32_t i = 0; i < label->nargs; i++) {
-        const struct rp_arg *arg = &r->label_args.at[label->args + i];
-
-        put_separator(&r->json);
-        put_str(r, arg->key);
-        rp_emit_char(&r->json, ':');
-        put_value(r, arg);
-    }
-    rp_emit_char(&r->json, '}');
     return RP_OK;
 }
 
@@ -182,7 +159,21 @@ static enum rp_code put_programs(struct rp_xplane *r, const struct rp_proto_curs
             key.wire != RP_WIRE_VARINT)
             continue;
         RP_TRY(rp_xplane_label(r, (int64_t)key.value, &label, err));
-        RP_TRY(put_program(r, &r->labels.at[label]));
+
+        /* Writes an event_metadata without events as {"name":"jit_step(7)","Hlo
+           Proto.size_bytes":39584}. */
+        put_separator(&r->json);
+        rp_emit_text(&r->json, "{\"name\":");
+        put_str(r, r->labels.at[label].long_name ? r->labels.at[label].long_name
+                                                 : r->labels.at[label].name);
+        for (uint32_t i = 0; i < r->labels.at[label].nargs; i++) {
+            const struct rp_arg *arg = &r->label_args.at[r->labels.at[label].args + i];
+            put_separator(&r->json);
+            put_str(r, arg->key);
+            rp_emit_char(&r->json, ':');
+            put_value(r, arg);
+        }
+        rp_emit_char(&r->json, '}');
         count++;
     }
     rp_emit_char(&r->json, ']');

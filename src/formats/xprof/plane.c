@@ -117,37 +117,7 @@ static enum rp_code read_stat_metadata(struct rp_xplane *r, const struct rp_prot
     return add_stat(r, id, name, err);
 }
 
-static enum rp_code read_event_metadata(struct rp_xplane *r, const struct rp_proto_cursor *up,
-                                        const struct rp_proto_item *item, struct rp_err *err)
-{
-    struct rp_xplane_label label = {0};
-    int64_t id;
-
-    RP_TRY(read_entry(up, item, &id, &label.message, err));
-    RP_TRY(put_id(&r->label_of, id, (uint32_t)r->labels.n, err));
-    return rp_vec_push(&r->labels, label, err);
-}
-
 /* -------------------------------------------------------------------------- event_metadata */
-
-static enum rp_code add_label_arg(struct rp_xplane *r, struct rp_xplane_label *label,
-                                  const struct rp_proto_cursor *up,
-                                  const struct rp_proto_item *item, struct rp_err *err)
-{
-    struct rp_xplane_value v;
-    struct rp_arg arg;
-    uint32_t stat;
-
-    if (label->nargs == LABEL_ARGS)
-        return RP_OK;
-    RP_TRY(rp_xplane_read_value(up, item, &v, err));
-    RP_TRY(rp_xplane_stat(r, v.metadata, &stat, err));
-    RP_TRY(rp_xplane_argument(r, &v, &r->stats.at[stat], &arg, err));
-    label->roles |= r->keys.at[r->stats.at[stat].key].role;
-    label->nargs++;
-    RP_TRY(rp_vec_push(&r->label_keys, r->stats.at[stat].key, err));
-    return rp_vec_push(&r->label_args, arg, err);
-}
 
 static enum rp_code read_label(struct rp_xplane *r, struct rp_xplane_label *label,
                                struct rp_err *err)
@@ -166,9 +136,21 @@ static enum rp_code read_label(struct rp_xplane *r, struct rp_xplane_label *labe
         case RP_PROTO_KEY(RP_XMETA_EVENT_DISPLAY_NAME, RP_WIRE_BYTES):
             display = it.bytes;
             break;
-        case RP_PROTO_KEY(RP_XMETA_EVENT_STATS, RP_WIRE_BYTES):
-            RP_TRY(add_label_arg(r, label, &c, &it, err));
-            break;
+        case RP_PROTO_KEY(RP_XMETA_EVENT_STATS, RP_WIRE_BYTES): {
+            /* A label becomes an argument of its own. */
+            struct rp_xplane_value v;
+            struct rp_arg arg;
+            uint32_t stat;
+            if (label->nargs != LABEL_ARGS) {
+                RP_TRY(rp_xplane_read_value(&c, &it, &v, err));
+                RP_TRY(rp_xplane_stat(r, v.metadata, &stat, err));
+                RP_TRY(rp_xplane_argument(r, &v, &r->stats.at[stat], &arg, err));
+                label->roles |= r->keys.at[r->stats.at[stat].key].role;
+                label->nargs++;
+                RP_TRY(rp_vec_push(&r->label_keys, r->stats.at[stat].key, err));
+                RP_TRY(rp_vec_push(&r->label_args, arg, err));
+            }
+        } break;
         default:
             break;
         }
@@ -227,18 +209,6 @@ static int64_t wanted_pid(const struct rp_xplane *r)
     return n + 1;
 }
 
-/* Finds the process of the plane: its preferred number, or the next free one. */
-static enum rp_code find_process(struct rp_xplane *r, struct rp_err *err)
-{
-    int64_t pid = wanted_pid(r);
-
-    while (rp_map_get(&r->pids, (uint64_t)pid) != RP_MAP_NONE)
-        if (++pid > LAST_PID)
-            return rp_err_set(err, RP_LIMIT, "more than %d planes", LAST_PID);
-    RP_TRY(rp_map_put(&r->pids, (uint64_t)pid, 0, err));
-    return rp_builder_process(r->t.builder, pid, 0, &r->process, err);
-}
-
 struct line_head {
     int64_t id, display_id;
     struct rp_bytes name, display_name;
@@ -270,8 +240,15 @@ static enum rp_code open_line(struct rp_xplane *r, const struct line_head *head,
     rp_str name, plane;
     bool taken;
 
-    if (!r->named)
-        RP_TRY(find_process(r, err));
+    if (!r->named) {
+        /* Finds the process of the plane: its preferred number, or the next free one. */
+        int64_t pid = wanted_pid(r);
+        while (rp_map_get(&r->pids, (uint64_t)pid) != RP_MAP_NONE)
+            if (++pid > LAST_PID)
+                return rp_err_set(err, RP_LIMIT, "more than %d planes", LAST_PID);
+        RP_TRY(rp_map_put(&r->pids, (uint64_t)pid, 0, err));
+        RP_TRY(rp_builder_process(r->t.builder, pid, 0, &r->process, err));
+    }
     RP_TRY(rp_proto_trace_intern(&r->t, shown, &name, err));
     RP_TRY(id_is_taken(r, id, shown, &taken, err));
     if (id == RP_ID_EMPTY) /* this id has another meaning for the builder */
@@ -327,9 +304,13 @@ static enum rp_code read_tables(struct rp_xplane *r, struct rp_proto_cursor c, s
         case RP_PROTO_KEY(RP_XPLANE_NAME, RP_WIRE_BYTES):
             r->plane_name = it.bytes;
             break;
-        case RP_PROTO_KEY(RP_XPLANE_EVENT_METADATA, RP_WIRE_BYTES):
-            RP_TRY(read_event_metadata(r, &c, &it, err));
-            break;
+        case RP_PROTO_KEY(RP_XPLANE_EVENT_METADATA, RP_WIRE_BYTES): {
+            struct rp_xplane_label label = {0};
+            int64_t id;
+            RP_TRY(read_entry(&c, &it, &id, &label.message, err));
+            RP_TRY(put_id(&r->label_of, id, (uint32_t)r->labels.n, err));
+            RP_TRY(rp_vec_push(&r->labels, label, err));
+        } break;
         case RP_PROTO_KEY(RP_XPLANE_STAT_METADATA, RP_WIRE_BYTES):
             RP_TRY(read_stat_metadata(r, &c, &it, err));
             break;

@@ -160,23 +160,6 @@ static void release_reader(struct rp_xplane *r)
     free(r);
 }
 
-/* If the file ends inside a field, what comes before it is a trace, provided that it has events. */
-static enum rp_code end_early(struct rp_xplane *r, const struct rp_proto_cursor *c,
-                              struct rp_err *err)
-{
-    size_t marks = rp_proto_count_mangled(r->t.bytes, r->t.n);
-    enum rp_code code = rp_proto_finish(c, err);
-
-    if (marks >= MANGLED_MIN)
-        return rp_proto_refuse_mangled(marks, r->t.n, err);
-    if (code != RP_FORMAT || !r->t.nevents)
-        return code;
-    r->t.health->truncated = 1;
-    return rp_builder_warn(r->t.builder, err,
-                           "the file is truncated at byte %zu, inside a plane, which is skipped",
-                           r->t.n);
-}
-
 static enum rp_code read_space(struct rp_xplane *r, struct rp_err *err)
 {
     struct rp_proto_cursor c = rp_proto_cursor(r->t.bytes, r->t.n, 0, r->t.limits.depth);
@@ -208,8 +191,20 @@ static enum rp_code read_space(struct rp_xplane *r, struct rp_err *err)
         rp_input_release_before(r->t.in, (size_t)(c.at - r->t.bytes));
         RP_TRY(rp_proto_trace_progress(&r->t, c.at, err));
     }
-    if (c.why)
-        return end_early(r, &c, err);
+    if (c.why) {
+        /* If the file ends inside a field, what comes before it is a trace, provided that it has
+         * events. */
+        size_t marks = rp_proto_count_mangled(r->t.bytes, r->t.n);
+        enum rp_code code = rp_proto_finish(&c, err);
+        if (marks >= MANGLED_MIN)
+            return rp_proto_refuse_mangled(marks, r->t.n, err);
+        if (code != RP_FORMAT || !r->t.nevents)
+            return code;
+        r->t.health->truncated = 1;
+        return rp_builder_warn(
+            r->t.builder, err,
+            "the file is truncated at byte %zu, inside a plane, which is skipped", r->t.n);
+    }
     if (rp_input_truncated(r->t.in)) {
         r->t.health->truncated = 1;
         return rp_builder_warn(r->t.builder, err, "the compressed file is truncated at byte %zu",
