@@ -12,6 +12,8 @@
 
 #define RP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
+#define RP_UNUSED __attribute__((unused)) /* a parameter that the signature demands */
+
 #define RP_TRY(expr)                        \
     do {                                    \
         enum rp_code rp_try_code_ = (expr); \

@@ -201,9 +201,13 @@ enum rp_code rp_pool_each(struct rp_pool *pool, size_t n, rp_job_fn *job, void *
 {
     enum rp_code code = RP_OK;
 
+    if (!pool || n < 2) {
+        for (size_t i = 0; i < n; i++)
+            RP_TRY(job(user, i, err));
+        return RP_OK;
+    }
     pthread_mutex_lock(&pool->lock);
-    if (n > 1)
-        start_threads(pool);
+    start_threads(pool);
     pool->job = job;
     pool->user = user;
     pool->next = 0;

@@ -22,13 +22,15 @@ enum rp_code rp_pool_new(unsigned threads, struct rp_pool **out, struct rp_err *
 void rp_pool_free(struct rp_pool *pool);
 unsigned rp_pool_threads(const struct rp_pool *pool);
 
-/* Runs job i of a batch; err is the job's own. */
-typedef enum rp_code rp_job_fn(void *user, size_t i, struct rp_err *err);
+/* Declares or defines a function that runs one job of a batch; err is the job's own. */
+#define RP_JOB(name) enum rp_code name(void *user, size_t job, RP_UNUSED struct rp_err *err)
+typedef RP_JOB(rp_job_fn);
 
 /*
  * Runs jobs 0 to n-1, in the order of their numbers as threads become free, and waits. After a
  * failure no new job starts; the error of the lowest failed number is returned, so results do not
  * depend on timing. Only one batch runs at a time; a job must not start a batch on its own pool.
+ * A pool that is NULL, or a single job, runs in the caller.
  */
 enum rp_code rp_pool_each(struct rp_pool *pool, size_t n, rp_job_fn *job, void *user,
                           struct rp_err *err);

@@ -127,30 +127,20 @@ static enum rp_code bisect_open(struct bisect *b)
 static enum rp_code bisect_compare(struct bisect *b, size_t left, size_t right, bool *differ,
                                    struct rp_isolated_pair *where)
 {
-    struct rp_import import[2] = {RP_IMPORT_INIT, RP_IMPORT_INIT};
-    struct rp_isolated_pair found = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_import_release) struct rp_import first = RP_IMPORT_INIT, other = RP_IMPORT_INIT;
+    RP_SCOPED(rp_isolated_pair_release) struct rp_isolated_pair found = {0};
 
     if (left)
-        code = rp_load_program(b->call->dataset, b->stages[left]->source, &import[0], b->err);
-    if (code == RP_OK)
-        code = rp_load_program(b->call->dataset, b->stages[right]->source, &import[1], b->err);
-    if (code == RP_OK)
-        code = rp_session_compare(&b->session, left ? import[0].program : b->session.import.program,
-                                  import[1].program, &b->on, !where, b->arena, &found, b->err);
+        RP_TRY(rp_load_program(b->call->dataset, b->stages[left]->source, &first, b->err));
+    RP_TRY(rp_load_program(b->call->dataset, b->stages[right]->source, &other, b->err));
+    RP_TRY(rp_session_compare(&b->session, left ? first.program : b->session.import.program,
+                              other.program, &b->on, !where, b->arena, &found, b->err));
     *differ = found.differ;
-    if (where)
+    if (where) {
         *where = found;
-    else
-        rp_vec_release(&found.rows);
-    rp_import_release(&import[0]);
-    rp_import_release(&import[1]);
-    return code;
-}
-
-static bool is_ours(enum rp_code code)
-{
-    return code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED;
+        found = (struct rp_isolated_pair){0};
+    }
+    return RP_OK;
 }
 
 static enum rp_code bisect_judge(struct bisect *b, size_t i)
@@ -162,7 +152,7 @@ static enum rp_code bisect_judge(struct bisect *b, size_t i)
     if (b->verdict[i] != UNKNOWN)
         return RP_OK;
     enum rp_code code = bisect_compare(b, 0, i, &differ, NULL);
-    if (is_ours(code))
+    if (rp_trial_is_ours(code))
         return code;
     if (code == RP_OK) {
         root->runs++;
@@ -220,7 +210,7 @@ static const char *pass_of(const struct bisect *b, size_t i)
 static enum rp_code bisect_blame(struct bisect *b, size_t right, size_t wrong)
 {
     struct bisect_root *root = b->root;
-    struct rp_isolated_pair found;
+    RP_SCOPED(rp_isolated_pair_release) struct rp_isolated_pair found = {0};
     size_t between = wrong - right - 1;
     bool differ;
 
@@ -244,8 +234,7 @@ static enum rp_code bisect_blame(struct bisect *b, size_t right, size_t wrong)
         root->counterpart_source = row->source[1];
         root->max_abs = row->max_abs;
     }
-    rp_vec_release(&found.rows);
-    return is_ours(code) ? code : rp_arena_check(b->arena, "searching passes", b->err);
+    return rp_trial_is_ours(code) ? code : rp_arena_check(b->arena, "searching passes", b->err);
 }
 
 static enum rp_code bisect_search(struct bisect *b)
@@ -301,9 +290,8 @@ enum rp_code rp_dump_bisect(const struct rp_dump_call *call, const struct rp_dum
     b.root->number = RP_ABSENT_I64;
     b.root->max_abs = __builtin_nan("");
     RP_NOTE(b.root, b.arena, rp_dump_one_of(folder, b.arena));
-    enum rp_code code = bisect_stages(&b, module);
-    if (code == RP_OK)
-        code = bisect_open(&b);
+    RP_TRY(bisect_stages(&b, module));
+    enum rp_code code = bisect_open(&b);
     if (code == RP_OK)
         code = bisect_search(&b);
     rp_session_release(&b.session);

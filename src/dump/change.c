@@ -196,10 +196,20 @@ static const char *change_words(struct compare_ctx *c, struct rp_arena *arena)
     return out->same ? "names, metadata or order only" : "operands only";
 }
 
+static void compare_release(struct compare_ctx *c)
+{
+    rp_map_release(&c->rest);
+    rp_map_release(&c->opcodes);
+    rp_vec_release(&c->left);
+    rp_vec_release(&c->net);
+    rp_arena_release(&c->scratch);
+}
+
 enum rp_code rp_dump_compare(const struct rp_dump_version *left,
                              const struct rp_dump_version *right, struct rp_arena *arena,
                              struct rp_dump_change *out, struct rp_err *err)
 {
+    RP_SCOPED(compare_release)
     struct compare_ctx c = {.v = {left, right}, .out = out, .err = err};
     bool *equal[2];
 
@@ -210,25 +220,15 @@ enum rp_code rp_dump_compare(const struct rp_dump_version *left,
                                    .same = left->side.hashes.program == right->side.hashes.program};
     equal[0] = RP_ARENA_NEW(&c.scratch, bool, left->program->computations.n + 1);
     equal[1] = RP_ARENA_NEW(&c.scratch, bool, right->program->computations.n + 1);
-    enum rp_code code = rp_err_need(equal[0] && equal[1], err, "comparing programs");
-    if (code == RP_OK)
-        code = rp_program_match(&left->side, RP_NONE, &right->side, RP_NONE, &c.scratch, &c.match,
-                                err);
-    if (code == RP_OK)
-        code = find_equal(&c, equal);
-    if (code == RP_OK)
-        code = collect_left(&c, equal);
-    if (code == RP_OK)
-        code = collect_right(&c, equal);
+    RP_TRY(rp_err_need(equal[0] && equal[1], err, "comparing programs"));
+    RP_TRY(
+        rp_program_match(&left->side, RP_NONE, &right->side, RP_NONE, &c.scratch, &c.match, err));
+    RP_TRY(find_equal(&c, equal));
+    RP_TRY(collect_left(&c, equal));
+    RP_TRY(collect_right(&c, equal));
     for (size_t i = 0; i < c.net.n; i++)
         if (!strcmp(c.net.at[i].name, "fusion"))
             out->fusions = c.net.at[i].count;
-    if (code == RP_OK)
-        out->what = change_words(&c, arena);
-    rp_map_release(&c.rest);
-    rp_map_release(&c.opcodes);
-    rp_vec_release(&c.left);
-    rp_vec_release(&c.net);
-    rp_arena_release(&c.scratch);
-    return code;
+    out->what = change_words(&c, arena);
+    return RP_OK;
 }

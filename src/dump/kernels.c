@@ -334,22 +334,19 @@ static bool is_container(const struct kernels_ctx *ctx, size_t i)
 static enum rp_code sum_lines(struct kernels_ctx *ctx)
 {
     struct kernels_root *root = ctx->root;
-    struct rp_map lines = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map lines = {0};
     uint32_t at;
 
     root->lines = RP_ARENA_NEW(ctx->arena, struct line_row, root->nkernels + 1);
     RP_TRY(rp_err_need(root->lines, ctx->err, "summing lines"));
-    for (size_t i = 0; i < root->nkernels && code == RP_OK; i++) {
+    for (size_t i = 0; i < root->nkernels; i++) {
         const struct kernel_row *row = &root->kernels[i];
         const char *line = row->line ? row->line : "(no line)";
 
         if (is_container(ctx, i))
             continue;
-        code = rp_map_intern(&lines, rp_hash_bytes(line, strlen(line)), (uint32_t)root->nlines, &at,
-                             ctx->err);
-        if (code != RP_OK)
-            break;
+        RP_TRY(rp_map_intern(&lines, rp_hash_bytes(line, strlen(line)), (uint32_t)root->nlines, &at,
+                             ctx->err));
         if (at == root->nlines)
             root->lines[root->nlines++] =
                 (struct line_row){.line = line,
@@ -363,11 +360,10 @@ static enum rp_code sum_lines(struct kernels_ctx *ctx)
         if (ctx->imports.n)
             rp_ns_add(&root->lines[at].total_ns, row->total_ns);
     }
-    rp_map_release(&lines);
     for (size_t i = 0; i < root->nlines && ctx->times.matched_ns; i++)
         root->lines[i].share = (double)root->lines[i].total_ns / (double)ctx->times.matched_ns;
     rp_sort(root->lines, root->nlines, sizeof *root->lines, by_line_time);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ the answer */

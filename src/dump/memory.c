@@ -250,30 +250,26 @@ static enum rp_code add_sum(struct rp_map *map, struct memory_sum *sums, size_t 
 static enum rp_code sum_live(struct memory_ctx *ctx)
 {
     struct memory_root *root = ctx->root;
-    struct rp_map lines = {0}, operators = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map lines = {0}, operators = {0};
 
     root->lines = RP_ARENA_NEW(ctx->arena, struct memory_sum, root->nlive + 1);
     root->operators = RP_ARENA_NEW(ctx->arena, struct memory_sum, root->nlive + 1);
     RP_TRY(rp_err_need(root->lines && root->operators, ctx->err, "summing buffers"));
-    for (size_t i = 0; i < root->nlive && code == RP_OK; i++) {
+    for (size_t i = 0; i < root->nlive; i++) {
         const struct memory_value *v = &root->live[i];
         const char *unknown = rp_arena_textf(ctx->arena, "(%s)", v->kind);
 
-        code = add_sum(&lines, root->lines, &root->nlines, v->line ? v->line : unknown, v->bytes,
-                       root->at_bytes, ctx->err);
-        if (code == RP_OK)
-            code = add_sum(&operators, root->operators, &root->noperators,
-                           v->scope       ? v->scope
-                           : v->operator_ ? v->operator_
-                                          : unknown,
-                           v->bytes, root->at_bytes, ctx->err);
+        RP_TRY(add_sum(&lines, root->lines, &root->nlines, v->line ? v->line : unknown, v->bytes,
+                       root->at_bytes, ctx->err));
+        RP_TRY(add_sum(&operators, root->operators, &root->noperators,
+                       v->scope       ? v->scope
+                       : v->operator_ ? v->operator_
+                                      : unknown,
+                       v->bytes, root->at_bytes, ctx->err));
     }
-    rp_map_release(&lines);
-    rp_map_release(&operators);
     rp_sort(root->lines, root->nlines, sizeof *root->lines, by_sum);
     rp_sort(root->operators, root->noperators, sizeof *root->operators, by_sum);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code list_longest(struct memory_ctx *ctx)

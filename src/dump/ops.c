@@ -447,7 +447,7 @@ static enum rp_code judge_modules(struct ops_ctx *x, const struct rp_dump_folder
     for (size_t i = 0; i < folder->dump.nmodules; i++) {
         const struct rp_dump_module *module = &folder->dump.modules[i];
         const struct rp_dump_stage *stage = folder->wanted[i] ? stage_to_judge(module) : NULL;
-        struct rp_import import = RP_IMPORT_INIT;
+        RP_SCOPED(rp_import_release) struct rp_import import = RP_IMPORT_INIT;
 
         if (!stage)
             continue;
@@ -460,7 +460,6 @@ static enum rp_code judge_modules(struct ops_ctx *x, const struct rp_dump_folder
             RP_NOTE(x->root, x->arena, rp_arena_text(x->arena, x->err->text));
             rp_err_clear(x->err);
         }
-        rp_import_release(&import);
         RP_TRY(code);
     }
     return RP_OK;
@@ -554,12 +553,19 @@ static void finish_rows(struct ops_ctx *x)
                                        (long long)root->operations, root->target);
 }
 
+static void ops_release(struct ops_ctx *x)
+{
+    free(x->plugin);
+    rp_vec_release(&x->rows);
+}
+
 static enum rp_code ops_run(const struct rp_dump_call *call, struct rp_result *result,
                             struct rp_err *err)
 {
     static const char *const targets[] = {
         [REF] = "ref", [FAST] = "fast", [PJRT] = "pjrt", [TF2XLA] = "tf2xla"};
     struct ops_root *root = result->root;
+    RP_SCOPED(ops_release)
     struct ops_ctx x = {.arena = &result->arena, .root = root, .err = err};
     struct rp_dump_folder folder;
 
@@ -575,18 +581,14 @@ static enum rp_code ops_run(const struct rp_dump_call *call, struct rp_result *r
     if (x.target == PJRT && rp_plugin_resolve(RP_PLUGIN_PJRT, NULL, &x.plugin, err) != RP_OK)
         rp_err_clear(err);
     root->plugin = rp_arena_text(&result->arena, x.plugin);
-    enum rp_code code =
-        call->dataset ? rp_dump_folder_open(call, &result->arena, &folder, err) : RP_OK;
-    if (code == RP_OK)
-        code = call->dataset ? judge_modules(&x, &folder) : list_operations(&x);
-    if (code == RP_OK && !root->operations && root->nnotes)
-        code = rp_err_set(err, RP_UNSUPPORTED, "%s", root->notes[0]);
-    if (code == RP_OK)
-        finish_rows(&x);
+    if (call->dataset)
+        RP_TRY(rp_dump_folder_open(call, &result->arena, &folder, err));
+    RP_TRY(call->dataset ? judge_modules(&x, &folder) : list_operations(&x));
+    if (!root->operations && root->nnotes)
+        return rp_err_set(err, RP_UNSUPPORTED, "%s", root->notes[0]);
+    finish_rows(&x);
     result->answer = call->dataset && root->unsupported ? RP_ANSWER_NO : 0;
-    free(x.plugin);
-    rp_vec_release(&x.rows);
-    return code == RP_OK ? rp_arena_check(&result->arena, "judging operations", err) : code;
+    return rp_arena_check(&result->arena, "judging operations", err);
 }
 
 const struct rp_dump_word rp_dump_ops = {

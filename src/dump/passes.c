@@ -179,6 +179,12 @@ struct passes_ctx {
     struct rp_err *err;
 };
 
+static void passes_release(struct passes_ctx *ctx)
+{
+    rp_vec_release(&ctx->rows);
+    rp_vec_release(&ctx->quiet);
+}
+
 static enum rp_code read_times(struct passes_ctx *ctx)
 {
     size_t source = rp_dump_file_of(ctx->module, RP_DUMP_PASS_TIMES);
@@ -393,27 +399,19 @@ static enum rp_code compare_ends(struct passes_ctx *ctx)
 {
     const struct rp_dump_stage *from = rp_dump_stage_at(ctx->module, RP_DUMP_AT_BEFORE);
     const struct rp_dump_stage *to = rp_dump_stage_at(ctx->module, RP_DUMP_AT_AFTER);
-    struct stage_program a, b;
+    RP_SCOPED(close_stage) struct stage_program a = {0}, b = {0};
     struct rp_dump_change change;
     struct pass_row row = new_row();
 
     if (!from || !to)
         return RP_OK;
-    enum rp_code code = open_stage(ctx, from->source, &a);
-    if (code == RP_OK) {
-        code = open_stage(ctx, to->source, &b);
-        if (code == RP_OK)
-            code = rp_dump_compare(&a.version, &b.version, ctx->arena, &change, ctx->err);
-        if (code == RP_OK) {
-            row.pipeline = "";
-            row.pass = "(all passes)";
-            fill_change(&row, &change, to->name, ctx->arena);
-            code = rp_vec_push(&ctx->rows, row, ctx->err);
-        }
-        close_stage(&b);
-    }
-    close_stage(&a);
-    return code;
+    RP_TRY(open_stage(ctx, from->source, &a));
+    RP_TRY(open_stage(ctx, to->source, &b));
+    RP_TRY(rp_dump_compare(&a.version, &b.version, ctx->arena, &change, ctx->err));
+    row.pipeline = "";
+    row.pass = "(all passes)";
+    fill_change(&row, &change, to->name, ctx->arena);
+    return rp_vec_push(&ctx->rows, row, ctx->err);
 }
 
 /* ------------------------------------------------------------------ the answer */
@@ -580,28 +578,26 @@ static enum rp_code answer_passes(struct passes_ctx *ctx)
     RP_TRY(add_times(ctx));
     if (dumped) {
         /* Compares each program with the previous one. */
-        struct stage_program a, b;
+        RP_SCOPED(close_stage) struct stage_program a = {0};
         bool have = false;
-        enum rp_code code = RP_OK;
         size_t from = 0;
-        for (size_t i = 0; i < ctx->module->nstages && code == RP_OK; i++) {
+        for (size_t i = 0; i < ctx->module->nstages; i++) {
             const struct rp_dump_stage *stage = &ctx->module->stages[i];
+            RP_SCOPED(close_stage) struct stage_program b = {0};
 
             if (!is_step(ctx, stage))
                 continue;
-            code = open_stage(ctx, stage->source, &b);
-            if (code == RP_OK && have)
-                code = compare_stage(ctx, stage, &a, &b, &from);
+            RP_TRY(open_stage(ctx, stage->source, &b));
             if (have)
-                close_stage(&a);
+                RP_TRY(compare_stage(ctx, stage, &a, &b, &from));
+            struct stage_program before = a;
             a = b;
+            b = before;
             have = true;
         }
-        if (have)
-            close_stage(&a);
-        RP_TRY(code);
-    } else
+    } else {
         RP_TRY(compare_ends(ctx));
+    }
     if (wanted && !ctx->root->detail)
         return rp_err_set(ctx->err, RP_USAGE,
                           "no program was dumped after a pass '%s': 'dump passes' lists those with "
@@ -613,6 +609,7 @@ static enum rp_code answer_passes(struct passes_ctx *ctx)
 static enum rp_code passes_run(const struct rp_dump_call *call, struct rp_result *result,
                                struct rp_err *err)
 {
+    RP_SCOPED(passes_release)
     struct passes_ctx ctx = {
         .call = call, .arena = &result->arena, .root = result->root, .err = err};
 
@@ -640,10 +637,7 @@ static enum rp_code passes_run(const struct rp_dump_call *call, struct rp_result
         return rp_dump_bisect(call, &ctx.folder, ctx.module, result, err);
     if (rp_settings_has(call->settings, "inputs") || rp_settings_has(call->settings, "seed"))
         return rp_err_set(err, RP_USAGE, "--inputs and --seed are for 'dump passes --bisect'");
-    enum rp_code code = answer_passes(&ctx);
-    rp_vec_release(&ctx.rows);
-    rp_vec_release(&ctx.quiet);
-    return code;
+    return answer_passes(&ctx);
 }
 
 const struct rp_dump_word rp_dump_passes = {

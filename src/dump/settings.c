@@ -275,31 +275,32 @@ static const char *join_flags(struct rp_arena *arena, const flag_list *list)
     return all;
 }
 
+static void flags_release(flag_list *list)
+{
+    rp_vec_release(list);
+}
+
 enum rp_code rp_dump_flags_merge(struct rp_dump_environment *e, const char *variable,
                                  enum rp_flag_kind kind, const struct rp_dump_flag *ours, size_t n,
                                  const char *why, struct rp_err *err)
 {
     bool *beaten = RP_ARENA_NEW(e->arena, bool, n + 1);
-    flag_list users = {0}, all = {0};
-    enum rp_code code = beaten ? users_flags(e, variable, &users, err) : RP_NOMEM;
+    RP_SCOPED(flags_release) flag_list users = {0}, all = {0};
 
-    if (code == RP_OK)
-        code = judge_users(e, variable, kind, &users, ours, n, beaten, &all, err);
-    for (size_t i = 0; code == RP_OK && i < n; i++) {
+    RP_TRY(rp_err_need(beaten, err, "merging flags"));
+    RP_TRY(users_flags(e, variable, &users, err));
+    RP_TRY(judge_users(e, variable, kind, &users, ours, n, beaten, &all, err));
+    for (size_t i = 0; i < n; i++) {
         const struct rp_flag *flag = rp_flag_find(ours[i].name, strlen(ours[i].name));
 
         if (beaten[i])
             continue;
         if (kind == RP_FLAG_XLA && !is_accepted(e, flag, ours[i].name, false))
-            code =
-                rp_dump_warn(e, err, "this XLA does not know '--%s': it is left out", ours[i].name);
+            RP_TRY(rp_dump_warn(e, err, "this XLA does not know '--%s': it is left out",
+                                ours[i].name));
         else
-            code = rp_vec_push(
-                &all, rp_arena_textf(e->arena, "--%s=%s", ours[i].name, ours[i].value), err);
+            RP_TRY(rp_vec_push(
+                &all, rp_arena_textf(e->arena, "--%s=%s", ours[i].name, ours[i].value), err));
     }
-    if (code == RP_OK)
-        code = put_variable(e, variable, join_flags(e->arena, &all), why, err);
-    rp_vec_release(&users);
-    rp_vec_release(&all);
-    return code;
+    return put_variable(e, variable, join_flags(e->arena, &all), why, err);
 }

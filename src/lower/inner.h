@@ -99,12 +99,11 @@ typedef enum rp_code rp_lower_fn(struct rp_lower *l, const struct rp_lower_node 
                                  struct rp_lower_value *out, size_t *nout);
 
 /* Defines a function lower_<name>; most use only some of the parameters. */
-#define RP_LOWER_UNUSED __attribute__((unused))
-#define RP_LOWER(name)                                                                            \
-    static enum rp_code lower_##name(RP_LOWER_UNUSED struct rp_lower *l,                          \
-                                     RP_LOWER_UNUSED const struct rp_lower_node *node,            \
-                                     const struct rp_lower_value *in, RP_LOWER_UNUSED size_t nin, \
-                                     struct rp_lower_value *out, RP_LOWER_UNUSED size_t *nout)
+#define RP_LOWER(name)                                                                      \
+    static enum rp_code lower_##name(RP_UNUSED struct rp_lower *l,                          \
+                                     RP_UNUSED const struct rp_lower_node *node,            \
+                                     const struct rp_lower_value *in, RP_UNUSED size_t nin, \
+                                     struct rp_lower_value *out, RP_UNUSED size_t *nout)
 
 #define RP_LOWER_NO_OPCODE RP_OP_COUNT
 

@@ -567,29 +567,33 @@ static enum rp_code push_inputs(struct rp_lower *l, const struct rp_lower_node *
     return RP_OK;
 }
 
+static void stack_release(struct node_stack *stack)
+{
+    rp_vec_release(&stack->list);
+}
+
 /* Lowers a node and everything it needs, inputs first. The stack is explicit because a graph may be
    one long chain. */
 static enum rp_code lower_with_inputs(struct rp_lower *l, struct rp_lower_node *node)
 {
-    struct node_stack stack = {0};
-    enum rp_code code = rp_vec_push(&stack.list, node, l->err);
+    RP_SCOPED(stack_release) struct node_stack stack = {0};
 
-    while (code == RP_OK && stack.list.n) {
+    RP_TRY(rp_vec_push(&stack.list, node, l->err));
+    while (stack.list.n) {
         struct rp_lower_node *top = stack.list.at[stack.list.n - 1];
         size_t before = stack.list.n;
 
         if (!top->outputs && !top->opened && feed_of(l, top) == l->nfeeds &&
             !rp_lower_is(top, "Const")) {
             top->opened = true;
-            code = push_inputs(l, top, &stack);
+            RP_TRY(push_inputs(l, top, &stack));
         }
-        if (code == RP_OK && stack.list.n == before) {
+        if (stack.list.n == before) {
             stack.list.n--;
-            code = lower_one(l, top);
+            RP_TRY(lower_one(l, top));
         }
     }
-    rp_vec_release(&stack.list);
-    return code;
+    return RP_OK;
 }
 
 /* ---- the program ---- */

@@ -146,28 +146,24 @@ static enum rp_code inline_body(struct copier *c, uint32_t computation, const ui
 {
     const struct rp_program *p = c->from;
     const struct rp_computation *body = &p->computations.at[computation];
-    uint32_t *order = calloc((size_t)body->n + 1, sizeof *order);
-    uint32_t *op_of = malloc(((size_t)p->nops + 1) * sizeof *op_of);
-    enum rp_code code = rp_err_need(order && op_of, c->err, "flattening a program");
+    RP_FREED uint32_t *order = calloc((size_t)body->n + 1, sizeof *order);
+    RP_FREED uint32_t *op_of = malloc(((size_t)p->nops + 1) * sizeof *op_of);
 
-    if (code == RP_OK)
-        code = rp_computation_order(p, computation, &c->scratch, order, c->err);
-    for (uint32_t i = 0; code == RP_OK && i < body->n; i++) {
+    RP_TRY(rp_err_need(order && op_of, c->err, "flattening a program"));
+    RP_TRY(rp_computation_order(p, computation, &c->scratch, order, c->err));
+    for (uint32_t i = 0; i < body->n; i++) {
         uint32_t op = order[i];
 
         if (p->code.at[op] != RP_OP_PARAMETER)
-            code = inline_op(c, op, op_of, prefix, &op_of[op]);
+            RP_TRY(inline_op(c, op, op_of, prefix, &op_of[op]));
         else if (p->value.at[op] < 0 || p->value.at[op] >= (int64_t)narguments)
-            code = rp_err_set(c->err, RP_FORMAT, "computation '%s' is called with %u operands",
+            return rp_err_set(c->err, RP_FORMAT, "computation '%s' is called with %u operands",
                               rp_program_text(p, body->name), narguments);
         else
             op_of[op] = arguments[p->value.at[op]];
     }
-    if (code == RP_OK)
-        *id = op_of[body->root];
-    free(order);
-    free(op_of);
-    return code;
+    *id = op_of[body->root];
+    return RP_OK;
 }
 
 static enum rp_code inline_call(struct copier *c, uint32_t op, const uint32_t *op_of,
@@ -176,26 +172,25 @@ static enum rp_code inline_call(struct copier *c, uint32_t op, const uint32_t *o
     struct rp_ids operands = rp_op_operands(c->from, op), called = rp_op_called(c->from, op);
     bool loop = c->from->code.at[op] == RP_OP_WHILE;
     uint32_t body = called.n ? called.at[0] : RP_NONE;
-    uint32_t *arguments = calloc((size_t)operands.n + 1, sizeof *arguments);
+    RP_FREED uint32_t *arguments = calloc((size_t)operands.n + 1, sizeof *arguments);
     const char *name = rp_program_text(c->from, c->from->op_name.at[op]);
-    enum rp_code code = rp_err_need(arguments, c->err, "flattening a program");
     char deeper[NAME_CAP];
 
-    if (code == RP_OK && (body == RP_NONE || ++c->depth > COPY_DEPTH))
-        code = rp_err_set(c->err, RP_LIMIT,
+    RP_TRY(rp_err_need(arguments, c->err, "flattening a program"));
+    if (body == RP_NONE || ++c->depth > COPY_DEPTH)
+        return rp_err_set(c->err, RP_LIMIT,
                           "cannot flatten '%s': it calls nothing, or its calls are nested too deep",
                           name);
-    for (uint32_t i = 0; code == RP_OK && i < operands.n; i++)
+    for (uint32_t i = 0; i < operands.n; i++)
         arguments[i] = op_of[operands.at[i]];
-    for (int64_t k = 0; code == RP_OK && k < (loop ? c->iterations : 1); k++) {
+    for (int64_t k = 0; k < (loop ? c->iterations : 1); k++) {
         snprintf(deeper, sizeof deeper, loop ? "%.400s%s%.400s.i%lld" : "%.400s%s%.400s",
                  prefix ? prefix : "", prefix ? "." : "", name, (long long)k);
-        code = inline_body(c, body, arguments, operands.n, deeper, id);
+        RP_TRY(inline_body(c, body, arguments, operands.n, deeper, id));
         arguments[0] = *id; /* the result of a loop's body is the argument of its next iteration */
     }
     c->depth--;
-    free(arguments);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code inline_op(struct copier *c, uint32_t op, uint32_t *op_of, const char *prefix,
@@ -251,27 +246,22 @@ static enum rp_code copy_body(struct copier *c, uint32_t id, const uint32_t *ord
 
 static enum rp_code copy_computation(struct copier *c, uint32_t id, uint32_t *out)
 {
-    uint32_t *order;
-
     *out = c->computation_of[id];
     if (*out != RP_NONE)
         return RP_OK;
     if (++c->depth > COPY_DEPTH)
         return rp_err_set(c->err, RP_LIMIT, "calls are nested more than %d deep", COPY_DEPTH);
-    order = calloc((size_t)c->from->computations.at[id].n + 1, sizeof *order);
-    enum rp_code code = order ? rp_computation_order(c->from, id, &c->scratch, order, c->err)
-                              : rp_err_nomem(c->err, "copying a program");
-    if (code == RP_OK)
-        code = copy_body(c, id, order, out);
-    free(order);
+    RP_FREED uint32_t *order = calloc((size_t)c->from->computations.at[id].n + 1, sizeof *order);
+    RP_TRY(rp_err_need(order, c->err, "copying a program"));
+    RP_TRY(rp_computation_order(c->from, id, &c->scratch, order, c->err));
+    RP_TRY(copy_body(c, id, order, out));
     c->depth--;
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code copier_init(struct copier *c, const struct rp_program *p, struct rp_err *err)
 {
     *c = (struct copier){.from = p, .fault = RP_NONE, .err = err};
-    rp_arena_init(&c->scratch);
     if ((strcmp(p->language, "hlo") != 0 && strcmp(p->language, "stablehlo") != 0) ||
         p->entry == RP_NONE || p->computations.at[p->entry].root == RP_NONE)
         return rp_err_set(err, RP_UNSUPPORTED,
@@ -280,49 +270,46 @@ static enum rp_code copier_init(struct copier *c, const struct rp_program *p, st
     c->copy = (struct rp_program_copy){p, c->to, err};
     RP_TRY(rp_copy_string(&c->copy, p->name, &c->to->name));
     RP_TRY(rp_copy_module_attrs(&c->copy));
-    c->op_of = malloc(((size_t)p->nops + 1) * sizeof *c->op_of);
-    c->computation_of = malloc((p->computations.n + 1) * sizeof *c->computation_of);
-    c->looked_into = calloc(p->computations.n + 1, sizeof *c->looked_into);
+    c->op_of = RP_ARENA_NEW(&c->scratch, uint32_t, (size_t)p->nops + 1);
+    c->computation_of = RP_ARENA_NEW(&c->scratch, uint32_t, p->computations.n + 1);
+    c->looked_into = RP_ARENA_NEW(&c->scratch, bool, p->computations.n + 1);
     RP_TRY(rp_err_need(c->op_of && c->computation_of && c->looked_into, err, "copying a program"));
     memset(c->op_of, 0xff, ((size_t)p->nops + 1) * sizeof *c->op_of);
     memset(c->computation_of, 0xff, (p->computations.n + 1) * sizeof *c->computation_of);
     return RP_OK;
 }
 
-/* Moves the new program to *out if there was no failure. */
-static enum rp_code copier_finish(struct copier *c, enum rp_code code, uint32_t entry,
-                                  struct rp_program **out)
+static void copier_release(struct copier *c)
 {
-    if (code == RP_OK) {
-        c->to->entry = entry;
-        code = rp_program_finish(c->to, c->err);
-    }
-    if (code == RP_OK)
-        code = rp_program_validate(c->to, c->err);
-    *out = code == RP_OK ? c->to : NULL;
-    if (code != RP_OK)
-        rp_program_free(c->to);
+    rp_program_free(c->to);
     rp_arena_release(&c->scratch);
-    free(c->op_of);
-    free(c->computation_of);
-    free(c->looked_into);
-    return code;
+}
+
+/* Moves the new program to *out. */
+static enum rp_code copier_finish(struct copier *c, uint32_t entry, struct rp_program **out)
+{
+    c->to->entry = entry;
+    RP_TRY(rp_program_finish(c->to, c->err));
+    RP_TRY(rp_program_validate(c->to, c->err));
+    *out = c->to;
+    c->to = NULL;
+    return RP_OK;
 }
 
 enum rp_code rp_program_plant(const struct rp_program *p, const char *name, struct rp_program **out,
                               bool *planted, struct rp_err *err)
 {
-    struct copier c;
-    uint32_t entry = RP_NONE;
-    enum rp_code code = copier_init(&c, p, err);
+    RP_SCOPED(copier_release) struct copier c = {0};
+    uint32_t entry;
 
-    for (uint32_t i = 0; code == RP_OK && c.fault == RP_NONE && i < p->nops; i++)
+    *out = NULL;
+    RP_TRY(copier_init(&c, p, err));
+    for (uint32_t i = 0; c.fault == RP_NONE && i < p->nops; i++)
         if (!strcmp(rp_program_text(p, p->op_name.at[i]), name))
             c.fault = i;
     *planted = c.fault != RP_NONE;
-    if (code == RP_OK)
-        code = copy_computation(&c, p->entry, &entry);
-    return copier_finish(&c, code, entry, out);
+    RP_TRY(copy_computation(&c, p->entry, &entry));
+    return copier_finish(&c, entry, out);
 }
 
 /* Computes how many operations and calls replace a call of each computation, callees first. This is
@@ -356,17 +343,16 @@ static enum rp_code check_flat_size(struct copier *c)
 enum rp_code rp_program_flatten(const struct rp_program *p, int64_t iterations,
                                 struct rp_program **out, struct rp_err *err)
 {
-    struct copier c;
-    uint32_t entry = RP_NONE;
-    enum rp_code code = copier_init(&c, p, err);
+    RP_SCOPED(copier_release) struct copier c = {0};
+    uint32_t entry;
 
+    *out = NULL;
+    RP_TRY(copier_init(&c, p, err));
     c.flatten = true;
     c.iterations = iterations;
-    if (code == RP_OK)
-        code = check_flat_size(&c);
-    if (code == RP_OK)
-        code = copy_computation(&c, p->entry, &entry);
-    return copier_finish(&c, code, entry, out);
+    RP_TRY(check_flat_size(&c));
+    RP_TRY(copy_computation(&c, p->entry, &entry));
+    return copier_finish(&c, entry, out);
 }
 
 /* ---- cutting ---- */
@@ -390,6 +376,12 @@ struct cutter {
     RP_VEC(uint32_t) results; /* the arrays of the outputs, as operations of the new program */
 };
 
+static void cutter_release(struct cutter *k)
+{
+    copier_release(&k->copy);
+    rp_vec_release(&k->results);
+}
+
 /* Makes a value from outside: parameters for its arrays, put together as tuples. */
 static enum rp_code cut_value(struct cutter *k, uint32_t op, uint32_t shape, uint32_t *leaf,
                               uint32_t *id)
@@ -397,7 +389,6 @@ static enum rp_code cut_value(struct cutter *k, uint32_t op, uint32_t shape, uin
     struct copier *c = &k->copy;
     const struct rp_op_shape *s = &c->from->shapes.at[shape];
     uint32_t to;
-    RP_FREED uint32_t *parts = NULL;
 
     RP_TRY(rp_copy_shape(&c->copy, shape, &to));
     if (s->elem == RP_ELEM_TOKEN)
@@ -406,7 +397,7 @@ static enum rp_code cut_value(struct cutter *k, uint32_t op, uint32_t shape, uin
         RP_TRY(copy_add(c, RP_OP_PARAMETER, op, "", to, (int64_t)k->out->inputs.n, id));
         return rp_vec_push(&k->out->inputs, ((struct rp_cut_input){op, (*leaf)++}), c->err);
     }
-    parts = calloc((size_t)s->n + 1, sizeof *parts);
+    RP_FREED uint32_t *parts = calloc((size_t)s->n + 1, sizeof *parts);
     RP_TRY(rp_err_need(parts, c->err, "cutting a program"));
     for (uint32_t i = 0; i < s->n; i++)
         RP_TRY(cut_value(k, op, c->from->parts.at[s->first + i], leaf, &parts[i]));
@@ -471,19 +462,17 @@ static enum rp_code cut_result(struct cutter *k, uint32_t id, uint32_t shape)
 static enum rp_code cut_root(struct cutter *k, uint32_t *root)
 {
     struct copier *c = &k->copy;
-    uint32_t *parts, shape;
+    uint32_t shape;
 
     if (k->results.n == 1) {
         *root = k->results.at[0];
         return RP_OK;
     }
-    parts = calloc(k->results.n + 1, sizeof *parts);
+    RP_FREED uint32_t *parts = calloc(k->results.n + 1, sizeof *parts);
     RP_TRY(rp_err_need(parts, c->err, "cutting a program"));
     for (size_t i = 0; i < k->results.n; i++)
         parts[i] = c->to->shape.at[k->results.at[i]];
-    enum rp_code code = rp_program_tuple(c->to, parts, k->results.n, &shape, c->err);
-    free(parts);
-    RP_TRY(code);
+    RP_TRY(rp_program_tuple(c->to, parts, k->results.n, &shape, c->err));
     RP_TRY(copy_add(c, RP_OP_TUPLE, RP_NONE, "results", shape, 0, root));
     for (size_t i = 0; i < k->results.n; i++)
         RP_TRY(rp_program_add_operand(c->to, k->results.at[i], 0, c->err));
@@ -559,26 +548,18 @@ static enum rp_code cut_entry(struct cutter *k, const uint32_t *order, uint32_t 
 enum rp_code rp_program_cut(const struct rp_program *p, const struct rp_cut *cut,
                             struct rp_cut_program *out, struct rp_err *err)
 {
-    uint32_t n = p->computations.at[cut->computation].n, entry = RP_NONE;
-    struct cutter k = {.cut = cut, .out = out};
-    uint32_t *order = calloc((size_t)n + 1, sizeof *order),
-             *made = malloc(((size_t)n + 1) * sizeof *made);
+    uint32_t n = p->computations.at[cut->computation].n, entry;
+    RP_SCOPED(cutter_release) struct cutter k = {.cut = cut, .out = out};
 
     *out = (struct rp_cut_program){0};
-    enum rp_code code = copier_init(&k.copy, p, err);
-    if (code == RP_OK && (!order || !made))
-        code = rp_err_nomem(err, "cutting a program");
-    if (code == RP_OK) {
-        memset(made, 0xff, ((size_t)n + 1) * sizeof *made);
-        code = rp_computation_order(p, cut->computation, &k.copy.scratch, order, err);
-    }
-    if (code == RP_OK)
-        code = cut_entry(&k, order, made, &entry);
-    code = copier_finish(&k.copy, code, entry, &out->program);
-    rp_vec_release(&k.results);
-    free(order);
-    free(made);
-    return code;
+    RP_TRY(copier_init(&k.copy, p, err));
+    uint32_t *order = RP_ARENA_NEW(&k.copy.scratch, uint32_t, (size_t)n + 1);
+    uint32_t *made = RP_ARENA_NEW(&k.copy.scratch, uint32_t, (size_t)n + 1);
+    RP_TRY(rp_err_need(order && made, err, "cutting a program"));
+    memset(made, 0xff, ((size_t)n + 1) * sizeof *made);
+    RP_TRY(rp_computation_order(p, cut->computation, &k.copy.scratch, order, err));
+    RP_TRY(cut_entry(&k, order, made, &entry));
+    return copier_finish(&k.copy, entry, &out->program);
 }
 
 void rp_cut_release(struct rp_cut_program *cut)

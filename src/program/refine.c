@@ -583,32 +583,25 @@ static enum rp_code refine_op(struct rp_refine_frame *f, uint32_t op)
     struct rp_ids operands = rp_op_operands(c->p, op);
     struct rp_refined *value = &f->values[op - f->first];
     struct rp_refine_op r = {.op = op, .code = c->p->code.at[op], .n = operands.n};
-    enum rp_code code = RP_OK;
+    RP_FREED struct rp_refined **values = calloc(r.n + 1, sizeof *values);
+    RP_FREED struct rp_known *known = calloc(r.n + 1, sizeof *known);
+    RP_FREED struct rp_infer_dims *dims = calloc(r.n + 1, sizeof *dims);
 
     *value = (struct rp_refined){.op = RP_NONE, .source = RP_NONE};
-    r.operands = calloc(r.n + 1, sizeof *r.operands);
-    r.known = calloc(r.n + 1, sizeof *r.known);
-    r.dims = calloc(r.n + 1, sizeof *r.dims);
-    if (!r.operands || !r.known || !r.dims)
-        code = rp_err_nomem(c->err, "refining shapes");
-    for (size_t i = 0; code == RP_OK && i < r.n; i++) {
-        if (operands.at[i] < f->first || operands.at[i] >= op) {
-            code = rp_refine_fail(c, op, RP_FORMAT, "an operand comes after it");
-            break;
-        }
+    RP_TRY(rp_err_need(values && known && dims, c->err, "refining shapes"));
+    r.operands = values;
+    r.known = known;
+    r.dims = dims;
+    for (size_t i = 0; i < r.n; i++) {
+        if (operands.at[i] < f->first || operands.at[i] >= op)
+            return rp_refine_fail(c, op, RP_FORMAT, "an operand comes after it");
         r.operands[i] = &f->values[operands.at[i] - f->first];
         rp_refine_dims(c->b.program, r.operands[i]->shape, &r.dims[i]);
         r.known[i] = (struct rp_known){
             r.operands[i]->known, c->b.program->shapes.at[r.operands[i]->shape].elem, r.dims[i]};
     }
-    if (code == RP_OK)
-        code = refine_by_code(f, &r, value);
-    if (code == RP_OK)
-        code = unknown_parts(c, value);
-    free(r.operands);
-    free(r.known);
-    free(r.dims);
-    return code;
+    RP_TRY(refine_by_code(f, &r, value));
+    return unknown_parts(c, value);
 }
 
 /* ---- computations ---- */
@@ -763,23 +756,24 @@ static enum rp_code refine_program(struct rp_refine *c, const struct rp_refine_s
     return rp_program_builder_finish(&c->b, made.id, out, c->err);
 }
 
+static void refine_release(struct rp_refine *c)
+{
+    rp_program_builder_release(&c->b);
+    rp_arena_release(&c->scratch);
+    rp_vec_release(&c->done);
+}
+
 enum rp_code rp_program_refine(const struct rp_program *p, const struct rp_refine_shape *shapes,
                                size_t n, struct rp_program **out, struct rp_err *err)
 {
-    struct rp_refine c = {.p = p, .err = err};
+    RP_SCOPED(refine_release) struct rp_refine c = {.p = p, .err = err};
 
     *out = NULL;
     if (p->entry == RP_NONE)
         return rp_err_set(err, RP_FORMAT, "the program has no entry");
     RP_TRY(rp_program_validate(p, err));
-    rp_arena_init(&c.scratch);
-    enum rp_code code = rp_program_builder_init(&c.b, "hlo", rp_program_text(p, p->name), err);
-    if (code == RP_OK)
-        code = refine_program(&c, shapes, n, out);
-    rp_program_builder_release(&c.b);
-    rp_arena_release(&c.scratch);
-    rp_vec_release(&c.done);
-    return code;
+    RP_TRY(rp_program_builder_init(&c.b, "hlo", rp_program_text(p, p->name), err));
+    return refine_program(&c, shapes, n, out);
 }
 
 /* ---- shapes in a text ---- */

@@ -34,13 +34,9 @@ struct part {
     size_t noutputs;
 };
 
-void rp_reproducer_release(struct rp_reproducer *r, size_t partitions)
+void rp_reproducer_release(struct rp_reproducer *r)
 {
-    rp_tensors_drop(r->arguments, r->cut.inputs.n * partitions);
-    rp_tensors_drop(r->expected, r->nexpected);
-    rp_cut_release(&r->cut);
-    r->arguments = r->expected = NULL;
-    r->nexpected = 0;
+    rp_trial_cut_release(&r->part);
     r->complaint = RP_COMPLAINT_NONE;
 }
 
@@ -130,13 +126,12 @@ static void part_restrict(const struct bisect *b, struct part *p)
 static enum rp_code bisect_values(struct bisect *b, const struct rp_cut_program *cut)
 {
     const struct rp_program *p = b->s->program;
-    struct part need;
-    struct rp_cut_program lead = {0};
-    struct rp_tensor **arguments = NULL, **outputs = NULL;
-    size_t n = 0, at = 0;
-    enum rp_code code = part_init(b, &need);
+    RP_SCOPED(part_release) struct part need = {0};
+    RP_SCOPED(rp_trial_cut_release) struct rp_trial_cut lead = {0};
+    size_t at = 0;
 
-    for (size_t i = 0; code == RP_OK && i < cut->inputs.n; i++) {
+    RP_TRY(part_init(b, &need));
+    for (size_t i = 0; i < cut->inputs.n; i++) {
         uint32_t op = cut->inputs.at[i].op;
 
         if (rp_values_has(&b->values, op) || need.keep[op - b->first])
@@ -144,182 +139,133 @@ static enum rp_code bisect_values(struct bisect *b, const struct rp_cut_program 
         need.keep[op - b->first] = 1;
         need.outputs[need.noutputs++] = op;
     }
-    if (code == RP_OK && need.noutputs) {
-        for (uint32_t i = 0; i < b->n; i++)
-            need.keep[i] = !rp_values_has(&b->values, b->first + i);
-        part_restrict(b, &need);
-        code = rp_program_cut(
-            p, &(struct rp_cut){b->computation, need.keep, need.outputs, need.noutputs, false},
-            &lead, b->err);
-        if (code == RP_OK)
-            code = rp_values_arguments(&b->values, &lead, &arguments, b->err);
-        if (code == RP_OK)
-            code = rp_trial_once(b->s->oracle, lead.program, arguments, lead.inputs.n,
-                                 b->s->partitions, &outputs, &n, b->err);
-        for (size_t i = 0; code == RP_OK && i < need.noutputs; i++) {
-            code = rp_values_put(&b->values, need.outputs[i], outputs, n / b->s->partitions, at,
-                                 b->err);
-            at += rp_shape_leaves(p, p->shape.at[need.outputs[i]]);
-        }
+    if (!need.noutputs)
+        return RP_OK;
+    for (uint32_t i = 0; i < b->n; i++)
+        need.keep[i] = !rp_values_has(&b->values, b->first + i);
+    part_restrict(b, &need);
+    RP_TRY(rp_values_run(
+        &b->values, b->s->oracle,
+        &(struct rp_cut){b->computation, need.keep, need.outputs, need.noutputs, false}, &lead,
+        b->err));
+    for (size_t i = 0; i < need.noutputs; i++) {
+        RP_TRY(rp_values_put(&b->values, need.outputs[i], lead.outputs.at,
+                             lead.outputs.n / b->s->partitions, at, b->err));
+        at += rp_shape_leaves(p, p->shape.at[need.outputs[i]]);
     }
-    rp_tensors_drop(outputs, n);
-    free(arguments);
-    rp_cut_release(&lead);
-    part_release(&need);
-    return code;
+    return RP_OK;
+}
+
+/* Makes a part with the values that it needs. */
+static enum rp_code bisect_cut(struct bisect *b, const struct rp_cut *cut, struct rp_trial_cut *out)
+{
+    RP_TRY(rp_program_cut(b->s->program, cut, &out->cut, b->err));
+    RP_TRY(bisect_values(b, &out->cut));
+    return rp_values_arguments(&b->values, out, b->err);
 }
 
 /* ---- the complaint about a part ---- */
 
-static enum rp_code complaint_slow(const struct bisect *b, const struct rp_cut_program *cut,
-                                   struct rp_tensor *const *arguments, enum rp_complaint *out)
+static enum rp_code complaint_slow(const struct bisect *b, const struct rp_trial_part *part,
+                                   enum rp_complaint *out)
 {
+    RP_SCOPED(rp_tensors_release) struct rp_tensors outputs = {0};
+    RP_SCOPED(rp_trial_close) struct rp_trial t = {0};
     const struct rp_search *s = b->s;
     int64_t best = INT64_MAX, ns;
-    struct rp_trial t;
-    enum rp_code code =
-        rp_trial_open(s->tested, cut->program, arguments, cut->inputs.n, s->partitions, &t, b->err);
 
-    for (int i = 0; code == RP_OK && i < SLOW_RUNS && best >= s->slower_ns; i++) {
-        struct rp_tensor **outputs = calloc(t.noutputs + 1, sizeof *outputs);
-
-        code = outputs ? rp_trial_run(&t, arguments, outputs, &ns, b->err)
-                       : rp_err_nomem(b->err, "shrinking a program");
-        if (code == RP_OK && ns < best)
-            best = ns;
-        rp_tensors_drop(outputs, t.noutputs);
+    RP_TRY(rp_trial_open(s->tested, part, &t, b->err));
+    for (int i = 0; i < SLOW_RUNS && best >= s->slower_ns; i++) {
+        RP_TRY(rp_trial_run(&t, part->arguments, &outputs, &ns, b->err));
+        best = ns < best ? ns : best;
     }
-    *out = code == RP_OK && best >= s->slower_ns ? RP_COMPLAINT_SLOW : RP_COMPLAINT_NONE;
-    rp_trial_close(&t);
-    return code;
+    *out = best >= s->slower_ns ? RP_COMPLAINT_SLOW : RP_COMPLAINT_NONE;
+    return RP_OK;
 }
 
-static bool is_ours(enum rp_code code)
-{
-    return code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED;
-}
-
-/* want: a new list with what ref gives; NULL if that is not known. */
-static enum rp_code complaint_wrong(const struct bisect *b, const struct rp_cut_program *cut,
-                                    struct rp_tensor *const *arguments, struct rp_tensor ***want,
-                                    size_t *nwant, enum rp_complaint *out)
+/* want: becomes what ref gives, if that is known. */
+static enum rp_code complaint_wrong(const struct bisect *b, const struct rp_trial_part *part,
+                                    struct rp_tensors *want, enum rp_complaint *out)
 {
     const struct rp_search *s = b->s;
     struct rp_trial_judge judge = {s->oracle, s->tolerance};
-    struct rp_tensor **got = NULL;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors got = {0};
     struct rp_trial_verdict v;
-    size_t n = 0;
 
-    *want = NULL;
     *out = RP_COMPLAINT_NONE;
-    enum rp_code code = rp_trial_once(s->oracle, cut->program, arguments, cut->inputs.n,
-                                      s->partitions, want, nwant, b->err);
-    if (code != RP_OK)
-        return is_ours(code) ? code : RP_OK; /* such a part tells nothing */
-    code = rp_trial_once(s->tested, cut->program, arguments, cut->inputs.n, s->partitions, &got, &n,
-                         b->err);
+    enum rp_code code = rp_trial_once(s->oracle, part, want, b->err);
+    if (code != RP_OK) {
+        rp_tensors_release(want);
+        return rp_trial_is_ours(code) ? code : RP_OK; /* such a part tells nothing */
+    }
+    code = rp_trial_once(s->tested, part, &got, b->err);
     if (code != RP_OK) {
         *out = RP_COMPLAINT_FAILS;
         rp_trial_message(b->err, b->out->message, sizeof b->out->message);
-        return is_ours(code) ? code : RP_OK;
+        return rp_trial_is_ours(code) ? code : RP_OK;
     }
-    if (n != *nwant) {
+    if (got.n != want->n) {
         *out = RP_COMPLAINT_FAILS;
-    } else {
-        code = rp_trial_judge(&judge, cut, arguments, s->partitions, got, *want, n, &v, b->err);
-        if (code == RP_OK && !v.ok && !v.sensitive)
-            *out = RP_COMPLAINT_WRONG;
+        return RP_OK;
     }
-    rp_tensors_drop(got, n);
-    return code;
+    RP_TRY(rp_trial_judge(&judge, part, &got, want, &v, b->err));
+    if (!v.ok && !v.sensitive)
+        *out = RP_COMPLAINT_WRONG;
+    return RP_OK;
 }
 
 /* Whether the part has the complaint that is followed; if so, it becomes the result. */
 static enum rp_code bisect_try(struct bisect *b, const struct part *part, enum rp_complaint follow,
                                bool *stays)
 {
-    struct rp_reproducer made = {0};
+    RP_SCOPED(rp_reproducer_release) struct rp_reproducer made = {0};
     struct rp_cut cut = {b->computation, part->keep, part->outputs, part->noutputs, false};
-    size_t parts = b->s->partitions;
-    enum rp_code code = rp_program_cut(b->s->program, &cut, &made.cut, b->err);
+    enum rp_code code = bisect_cut(b, &cut, &made.part);
 
     *stays = false;
     b->out->trials++;
-    if (code == RP_OK)
-        code = bisect_values(b, &made.cut);
-    if (code == RP_OK)
-        code = rp_values_arguments(&b->values, &made.cut, &made.arguments, b->err);
-    for (size_t i = 0; code == RP_OK && i < made.cut.inputs.n * parts; i++)
-        rp_tensor_keep(made.arguments[i]);
-    if (code != RP_OK) {
-        free(made.arguments);
-        rp_cut_release(&made.cut);
-        return is_ours(code) ? code : RP_OK;
-    }
-    code = b->s->slower_ns ? complaint_slow(b, &made.cut, made.arguments, &made.complaint)
-                           : complaint_wrong(b, &made.cut, made.arguments, &made.expected,
-                                             &made.nexpected, &made.complaint);
-    if (code == RP_OK && made.complaint != RP_COMPLAINT_NONE &&
-        (follow == RP_COMPLAINT_NONE || made.complaint == follow)) {
-        *stays = true;
-        rp_reproducer_release(b->out, parts);
-        made.trials = b->out->trials;
-        made.before = b->out->before;
-        memcpy(made.message, b->out->message, sizeof made.message);
-        *b->out = made;
+    if (code != RP_OK)
+        return rp_trial_is_ours(code) ? code : RP_OK;
+    struct rp_trial_part tried = rp_trial_cut_part(&made.part, b->s->partitions);
+    RP_TRY(b->s->slower_ns ? complaint_slow(b, &tried, &made.complaint)
+                           : complaint_wrong(b, &tried, &made.part.outputs, &made.complaint));
+    *stays = made.complaint != RP_COMPLAINT_NONE &&
+             (follow == RP_COMPLAINT_NONE || made.complaint == follow);
+    if (!*stays)
         return RP_OK;
-    }
-    rp_reproducer_release(&made, parts);
-    return code;
+    rp_reproducer_release(b->out);
+    made.trials = b->out->trials;
+    made.before = b->out->before;
+    memcpy(made.message, b->out->message, sizeof made.message);
+    *b->out = made;
+    made = (struct rp_reproducer){0};
+    return RP_OK;
 }
 
 /* ---- shrinking ---- */
 
-/* Replaces operations before place `from` by their values. */
-static enum rp_code try_suffix(struct bisect *b, struct part *now, struct part *trial,
-                               uint32_t from, bool *stays)
+/* Replaces `now` by the trial if the complaint stays; sets *stays then. */
+static enum rp_code try_part(struct bisect *b, struct part *now, struct part *trial, bool *stays)
 {
-    part_copy(b, trial, now);
-    for (uint32_t k = 0; k < from; k++)
-        trial->keep[b->order[k] - b->first] = 0;
-    for (size_t i = 0; i < trial->noutputs; i++)
-        trial->keep[trial->outputs[i] - b->first] = 1;
+    bool kept;
+
     part_restrict(b, trial);
-    RP_TRY(bisect_try(b, trial, b->out->complaint, stays));
-    if (*stays)
+    RP_TRY(bisect_try(b, trial, b->out->complaint, &kept));
+    if (kept)
         part_copy(b, now, trial);
-    return RP_OK;
-}
-
-static enum rp_code shrink_beginning(struct bisect *b, struct part *now)
-{
-    uint32_t low = 0, high = b->n;
-    RP_SCOPED(part_release) struct part trial = {0};
-    bool stays;
-
-    RP_TRY(part_init(b, &trial));
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-
-        RP_TRY(try_suffix(b, now, &trial, middle, &stays));
-        if (stays)
-            low = middle;
-        else
-            high = middle;
-    }
+    *stays |= kept;
     return RP_OK;
 }
 
 /* Replaces groups of `size` kept operations, but not outputs. */
 static enum rp_code shrink_groups(struct bisect *b, struct part *now, size_t size, bool *shrunk)
 {
-    struct part trial;
-    enum rp_code code = part_init(b, &trial);
+    RP_SCOPED(part_release) struct part trial = {0};
     uint32_t k = 0;
 
-    while (code == RP_OK && k < b->n) {
+    RP_TRY(part_init(b, &trial));
+    while (k < b->n) {
         size_t taken = 0;
-        bool stays = false;
 
         part_copy(b, &trial, now);
         for (; k < b->n && taken < size; k++) {
@@ -335,72 +281,71 @@ static enum rp_code shrink_groups(struct bisect *b, struct part *now, size_t siz
         }
         if (!taken)
             break;
-        part_restrict(b, &trial);
-        code = bisect_try(b, &trial, b->out->complaint, &stays);
-        if (stays) {
-            part_copy(b, now, &trial);
-            *shrunk = true;
-        }
+        RP_TRY(try_part(b, now, &trial, shrunk));
     }
-    part_release(&trial);
-    return code;
+    return RP_OK;
+}
+
+/* Tries an operation as the only result. */
+static enum rp_code try_result(struct bisect *b, struct part *now, struct part *trial, uint32_t op,
+                               bool *stays)
+{
+    part_copy(b, trial, now);
+    trial->outputs[0] = op;
+    trial->noutputs = 1;
+    return try_part(b, now, trial, stays);
 }
 
 /* Tries an earlier operation as the only result, the earliest first. */
 static enum rp_code shrink_end(struct bisect *b, struct part *now, bool *shrunk)
 {
-    struct part trial;
-    enum rp_code code = part_init(b, &trial);
+    RP_SCOPED(part_release) struct part trial = {0};
     bool stays = false;
 
-    for (uint32_t k = 0; code == RP_OK && !stays && k < b->n; k++) {
+    RP_TRY(part_init(b, &trial));
+    for (uint32_t k = 0; !stays && k < b->n; k++) {
         uint32_t op = b->order[k];
 
-        if (!now->keep[op - b->first] || (now->noutputs == 1 && now->outputs[0] == op) ||
-            !rp_shape_leaves(b->s->program, b->s->program->shape.at[op]))
-            continue;
-        part_copy(b, &trial, now);
-        trial.outputs[0] = op;
-        trial.noutputs = 1;
-        part_restrict(b, &trial);
-        code = bisect_try(b, &trial, b->out->complaint, &stays);
-        if (stays) {
-            part_copy(b, now, &trial);
-            *shrunk = true;
-        }
+        if (now->keep[op - b->first] && !(now->noutputs == 1 && now->outputs[0] == op) &&
+            rp_shape_leaves(b->s->program, b->s->program->shape.at[op]))
+            RP_TRY(try_result(b, now, &trial, op, &stays));
     }
-    part_release(&trial);
-    return code;
+    *shrunk |= stays;
+    return RP_OK;
 }
 
 static enum rp_code bisect_shrink(struct bisect *b, struct part *now)
 {
-    bool shrunk = true;
-
     /* Tries results one by one; the first that shows the complaint alone is kept. */
     const struct rp_program *p = b->s->program;
     uint32_t root = p->computations.at[b->computation].root;
     struct rp_ids in = rp_op_operands(p, root);
-    struct part trial;
-    bool stays = false;
-    enum rp_code code = part_init(b, &trial);
-    for (uint32_t i = 0; code == RP_OK && p->code.at[root] == RP_OP_TUPLE && !stays && i < in.n;
-         i++) {
+    RP_SCOPED(part_release) struct part trial = {0};
+    bool stays = false, shrunk = true;
+
+    RP_TRY(part_init(b, &trial));
+    for (uint32_t i = 0; p->code.at[root] == RP_OP_TUPLE && !stays && i < in.n; i++) {
         enum rp_opcode made_by = (enum rp_opcode)p->code.at[in.at[i]];
 
-        if (made_by == RP_OP_PARAMETER || made_by == RP_OP_CONSTANT)
-            continue;
-        part_copy(b, &trial, now);
-        trial.outputs[0] = in.at[i];
-        trial.noutputs = 1;
-        part_restrict(b, &trial);
-        code = bisect_try(b, &trial, b->out->complaint, &stays);
-        if (code == RP_OK && stays)
-            part_copy(b, now, &trial);
+        if (made_by != RP_OP_PARAMETER && made_by != RP_OP_CONSTANT)
+            RP_TRY(try_result(b, now, &trial, in.at[i], &stays));
     }
-    part_release(&trial);
-    RP_TRY(code);
-    RP_TRY(shrink_beginning(b, now));
+    /* Cuts off the beginning: replaces operations before the middle by their values. */
+    for (uint32_t low = 0, high = b->n; high - low > 1;) {
+        uint32_t middle = low + (high - low) / 2;
+
+        part_copy(b, &trial, now);
+        for (uint32_t k = 0; k < middle; k++)
+            trial.keep[b->order[k] - b->first] = 0;
+        for (size_t i = 0; i < trial.noutputs; i++)
+            trial.keep[trial.outputs[i] - b->first] = 1;
+        stays = false;
+        RP_TRY(try_part(b, now, &trial, &stays));
+        if (stays)
+            low = middle;
+        else
+            high = middle;
+    }
     while (shrunk && part_size(b, now) > 1) {
         shrunk = false;
         for (size_t size = part_size(b, now) / 2; size > 0; size /= 2)
@@ -430,82 +375,58 @@ static enum rp_code bisect_init(struct bisect *b)
     return rp_computation_order(p, p->entry, &scratch, b->order, b->err);
 }
 
-static enum rp_code bisect_run(struct bisect *b, struct rp_arena *arena)
+static void bisect_release(struct bisect *b)
 {
-    struct rp_reproducer single = {0};
-    struct rp_isolated isolated;
-    struct part now;
-    enum rp_code code = part_init(b, &now);
-    bool stays = false;
-
-    if (code == RP_OK) {
-        memset(now.keep, 1, b->n);
-        now.outputs[now.noutputs++] = b->s->program->computations.at[b->computation].root;
-        part_restrict(b, &now);
-        b->out->before = (int64_t)part_size(b, &now);
-        code = bisect_try(b, &now, RP_COMPLAINT_NONE, &stays);
-    }
-    if (code == RP_OK && !b->s->slower_ns) { /* also if the program's own outputs hide it */
-        code = rp_isolate(b->s, arena, &isolated, &single, b->err);
-        if (code == RP_OK && single.complaint != RP_COMPLAINT_NONE &&
-            (!stays || single.complaint == b->out->complaint)) {
-            single.hidden = !stays;
-            single.trials = b->out->trials + isolated.tested;
-            single.before = b->out->before;
-            rp_reproducer_release(b->out, b->s->partitions);
-            *b->out = single;
-            part_release(&now);
-            return RP_OK;
-        }
-        rp_reproducer_release(&single, b->s->partitions);
-        code = is_ours(code) ? code : RP_OK; /* ref may not know every operation on its own */
-    }
-    if (code == RP_OK && stays)
-        code = bisect_shrink(b, &now);
-    part_release(&now);
-    return code;
+    rp_values_release(&b->values);
+    free(b->order);
 }
 
 enum rp_code rp_bisect(const struct rp_search *search, struct rp_arena *arena,
                        struct rp_reproducer *out, struct rp_err *err)
 {
-    struct bisect b = {.s = search, .out = out, .err = err};
+    RP_SCOPED(bisect_release) struct bisect b = {.s = search, .out = out, .err = err};
+    RP_SCOPED(rp_reproducer_release) struct rp_reproducer single = {0};
+    RP_SCOPED(part_release) struct part now = {0};
+    struct rp_isolated isolated;
+    bool stays = false;
 
     *out = (struct rp_reproducer){0};
-    enum rp_code code = bisect_init(&b);
-    if (code == RP_OK)
-        code = bisect_run(&b, arena);
-    rp_values_release(&b.values);
-    free(b.order);
-    return code;
+    RP_TRY(bisect_init(&b));
+    RP_TRY(part_init(&b, &now));
+    memset(now.keep, 1, b.n);
+    now.outputs[now.noutputs++] = search->program->computations.at[b.computation].root;
+    part_restrict(&b, &now);
+    out->before = (int64_t)part_size(&b, &now);
+    RP_TRY(bisect_try(&b, &now, RP_COMPLAINT_NONE, &stays));
+    if (!search->slower_ns) { /* also if the program's own outputs hide it */
+        enum rp_code code = rp_isolate(search, arena, &isolated, &single, err);
+
+        if (code == RP_OK && single.complaint != RP_COMPLAINT_NONE &&
+            (!stays || single.complaint == out->complaint)) {
+            single.hidden = !stays;
+            single.trials = out->trials + isolated.tested;
+            single.before = out->before;
+            rp_reproducer_release(out);
+            *out = single;
+            single = (struct rp_reproducer){0};
+            return RP_OK;
+        }
+        if (rp_trial_is_ours(code)) /* ref may not know every operation on its own */
+            return code;
+    }
+    return stays ? bisect_shrink(&b, &now) : RP_OK;
 }
 
 enum rp_code rp_search_part(const struct rp_search *search, const uint8_t *keep,
                             const uint32_t *outputs, size_t noutputs, struct rp_reproducer *out,
                             struct rp_err *err)
 {
-    struct bisect b = {.s = search, .out = out, .err = err};
+    RP_SCOPED(bisect_release) struct bisect b = {.s = search, .out = out, .err = err};
 
     *out = (struct rp_reproducer){0};
-    enum rp_code code = bisect_init(&b);
-    if (code == RP_OK)
-        code = rp_program_cut(search->program,
-                              &(struct rp_cut){b.computation, keep, outputs, noutputs, false},
-                              &out->cut, err);
-    if (code == RP_OK)
-        code = bisect_values(&b, &out->cut);
-    if (code == RP_OK)
-        code = rp_values_arguments(&b.values, &out->cut, &out->arguments, err);
-    for (size_t i = 0; code == RP_OK && i < out->cut.inputs.n * search->partitions; i++)
-        rp_tensor_keep(out->arguments[i]);
-    if (code != RP_OK) { /* the list holds nothing yet */
-        free(out->arguments);
-        out->arguments = NULL;
-    }
-    if (code == RP_OK)
-        code = rp_trial_once(search->oracle, out->cut.program, out->arguments, out->cut.inputs.n,
-                             search->partitions, &out->expected, &out->nexpected, err);
-    rp_values_release(&b.values);
-    free(b.order);
-    return code;
+    RP_TRY(bisect_init(&b));
+    RP_TRY(bisect_cut(&b, &(struct rp_cut){b.computation, keep, outputs, noutputs, false},
+                      &out->part));
+    struct rp_trial_part part = rp_trial_cut_part(&out->part, search->partitions);
+    return rp_trial_once(search->oracle, &part, &out->part.outputs, err);
 }

@@ -83,7 +83,7 @@ static enum rp_code with_member(const struct rp_dataset *dataset, const struct r
     const struct rp_bundle_file *file = &b->files.at[number];
     char text[RP_SHA256_TEXT];
     struct rp_sha256 sha;
-    struct rp_input *in = NULL;
+    RP_SCOPED(rp_replay_close_input) struct rp_input *in = NULL;
     const uint8_t *bytes;
     size_t n;
 
@@ -91,22 +91,17 @@ static enum rp_code with_member(const struct rp_dataset *dataset, const struct r
         return rp_err_set(err, RP_FORMAT, "'%s': member '%s' is missing", dataset->given,
                           file->path);
     RP_TRY(rp_source_open(dataset->sources, file->source, &in, err));
-    enum rp_code code = rp_input_slurp(in, &bytes, &n, err);
-    if (code == RP_OK) {
-        rp_sha256_begin(&sha);
-        rp_sha256_add(&sha, bytes, n);
-        rp_sha256_text(&sha, text);
-        if (n != (uint64_t)file->bytes || strcmp(text, file->sha256) != 0)
-            code = rp_err_set(err, RP_FORMAT,
-                              "'%s': member '%s' differs from its manifest: %zu bytes with "
-                              "SHA-256 %.16s..., not %lld with %.16s...",
-                              dataset->given, file->path, n, text, (long long)file->bytes,
-                              file->sha256);
-    }
-    if (code == RP_OK && use)
-        code = use(user, bytes, n, err);
-    rp_input_close(in);
-    return code;
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    rp_sha256_begin(&sha);
+    rp_sha256_add(&sha, bytes, n);
+    rp_sha256_text(&sha, text);
+    if (n != (uint64_t)file->bytes || strcmp(text, file->sha256) != 0)
+        return rp_err_set(err, RP_FORMAT,
+                          "'%s': member '%s' differs from its manifest: %zu bytes with SHA-256 "
+                          "%.16s..., not %lld with %.16s...",
+                          dataset->given, file->path, n, text, (long long)file->bytes,
+                          file->sha256);
+    return use ? use(user, bytes, n, err) : RP_OK;
 }
 
 static enum rp_code parse_array(void *user, const uint8_t *bytes, size_t n, struct rp_err *err)
@@ -119,21 +114,14 @@ static enum rp_code load_array(const struct rp_dataset *dataset, const struct rp
                                const struct rp_bundle_array *row, struct rp_tensor **known,
                                struct rp_arrays *to, struct rp_err *err)
 {
-    struct rp_array array = {.name = rp_arena_strdup(&to->arena, row->name)};
     uint32_t file = rp_bundle_find(b, row->file);
-    enum rp_code code = rp_err_need(array.name, err, "reading a bundle");
+    struct rp_tensor *t = known[file] ? rp_tensor_keep(known[file]) : NULL;
 
-    if (code == RP_OK && known[file])
-        array.value = rp_tensor_keep(known[file]);
-    else if (code == RP_OK)
-        code = with_member(dataset, b, file, parse_array, &array.value, err);
-    if (code == RP_OK)
-        code = rp_arrays_add(to, array, err);
-    if (code != RP_OK)
-        rp_tensor_drop(array.value);
-    else
-        known[file] = array.value;
-    return code;
+    if (!t)
+        RP_TRY(with_member(dataset, b, file, parse_array, &t, err));
+    RP_TRY(rp_arrays_add(to, t, err, "%s", row->name));
+    known[file] = t;
+    return RP_OK;
 }
 
 static enum rp_code load_arrays(const struct rp_dataset *dataset, const struct rp_bundle *b,
@@ -215,7 +203,6 @@ static enum rp_code open_given(const struct rp_dataset *dataset, struct rp_arena
 {
     size_t manifest;
 
-    memset(out, 0, sizeof *out);
     if (!dataset)
         return rp_err_set(err, RP_USAGE, "a bundle is needed: 'reprise replay pack' makes one");
     if (!rp_replay_is_bundle(dataset, &manifest))
@@ -240,23 +227,20 @@ enum rp_code rp_replay_bundle_info(const struct rp_dataset *dataset, struct rp_r
                                    struct rp_err *err)
 {
     struct rp_replay *root = result->root;
-    struct rp_opened_bundle o;
-    enum rp_code code = open_given(dataset, &result->arena, &o, err);
+    RP_SCOPED(rp_replay_close_bundle) struct rp_opened_bundle o = {0};
 
-    if (code == RP_OK) {
-        root->program = o.bundle.source ? o.bundle.source : o.bundle.program;
-        root->format = o.bundle.schema;
-        root->packed_by = o.bundle.reprise;
-        root->flags = o.bundle.flags;
-        root->rank = o.bundle.rank;
-        root->partitions = o.bundle.partitions;
-        root->inputs = describe_bundle(&result->arena, &o.bundle);
-        root->ok = true;
-        code = list_members(dataset, &o.bundle, result, err);
-        result->answer = root->ok ? 0 : RP_ANSWER_NO;
-    }
-    rp_bundle_release(&o.bundle);
-    return code;
+    RP_TRY(open_given(dataset, &result->arena, &o, err));
+    root->program = o.bundle.source ? o.bundle.source : o.bundle.program;
+    root->format = o.bundle.schema;
+    root->packed_by = o.bundle.reprise;
+    root->flags = o.bundle.flags;
+    root->rank = o.bundle.rank;
+    root->partitions = o.bundle.partitions;
+    root->inputs = describe_bundle(&result->arena, &o.bundle);
+    root->ok = true;
+    RP_TRY(list_members(dataset, &o.bundle, result, err));
+    result->answer = root->ok ? 0 : RP_ANSWER_NO;
+    return RP_OK;
 }
 
 /* ---- unpack ---- */
@@ -305,13 +289,11 @@ enum rp_code rp_replay_unpack(const struct rp_dataset *dataset, const struct rp_
                               struct rp_result *result, struct rp_err *err)
 {
     const char *folder = rp_settings_text(settings, "save");
-    struct rp_opened_bundle o;
+    RP_SCOPED(rp_replay_close_bundle) struct rp_opened_bundle o = {0};
 
     if (!folder)
         return rp_err_set(err, RP_USAGE, "'replay unpack' needs --save FOLDER");
-    enum rp_code code = open_given(dataset, &result->arena, &o, err);
-    if (code == RP_OK)
-        code = unpack_to(dataset, &o.bundle, folder, &result->arena, err);
-    rp_bundle_release(&o.bundle);
-    return code == RP_OK ? rp_replay_bundle_info(dataset, result, err) : code;
+    RP_TRY(open_given(dataset, &result->arena, &o, err));
+    RP_TRY(unpack_to(dataset, &o.bundle, folder, &result->arena, err));
+    return rp_replay_bundle_info(dataset, result, err);
 }

@@ -68,7 +68,15 @@ struct rp_opened_bundle {
     struct rp_bundle bundle;
     size_t program; /* source of the dataset */
 };
-/* Reads the manifest. Call rp_bundle_release in every case. */
+static inline void rp_replay_close_input(struct rp_input **in)
+{
+    rp_input_close(*in);
+}
+static inline void rp_replay_close_bundle(struct rp_opened_bundle *opened)
+{
+    rp_bundle_release(&opened->bundle);
+}
+/* Reads the manifest. Call rp_replay_close_bundle in every case. */
 enum rp_code rp_replay_open_bundle(const struct rp_dataset *dataset, size_t manifest,
                                    struct rp_arena *arena, struct rp_opened_bundle *out,
                                    struct rp_err *err);

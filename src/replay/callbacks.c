@@ -58,33 +58,21 @@ static enum rp_code rename_arrays(struct rp_session *s, const struct rp_signatur
                                   struct rp_err *err)
 {
     const struct rp_recorded *r = &s->recorded;
-    struct rp_arrays arrays = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_arrays_release) struct rp_arrays arrays = {0};
 
-    for (size_t i = 0; code == RP_OK && i < r->cut.inputs.n; i++) {
+    for (size_t i = 0; i < r->cut.inputs.n; i++) {
         char name[64];
         const char *old = old_name(r->flat, sig, &r->cut.inputs.at[i], name, sizeof name);
         struct rp_tensor *t = old ? rp_arrays_find(&s->inputs, old) : NULL;
-        struct rp_array row = {rp_arena_textf(&arrays.arena, "in%zu", i), NULL};
 
-        if (!t) {
-            code = rp_err_set(err, RP_FORMAT, "'%s': array '%s' is missing", s->file,
+        if (!t)
+            return rp_err_set(err, RP_FORMAT, "'%s': array '%s' is missing", s->file,
                               old ? old : "of a parameter");
-            break;
-        }
-        row.value = rp_tensor_keep(t);
-        code = rp_arena_check(&arrays.arena, "preparing inputs", err);
-        if (code == RP_OK)
-            code = rp_arrays_add(&arrays, row, err);
-        if (code != RP_OK)
-            rp_tensor_drop(row.value);
-    }
-    if (code != RP_OK) {
-        rp_arrays_release(&arrays);
-        return code;
+        RP_TRY(rp_arrays_add(&arrays, rp_tensor_keep(t), err, "in%zu", i));
     }
     rp_arrays_release(&s->inputs);
     s->inputs = arrays;
+    arrays = (struct rp_arrays){0};
     return RP_OK;
 }
 
@@ -93,22 +81,19 @@ static enum rp_code cut_callbacks(struct rp_session *s, struct rp_err *err)
     struct rp_recorded *r = &s->recorded;
     const struct rp_program *flat = r->flat;
     const struct rp_computation *c = &flat->computations.at[flat->entry];
-    uint8_t *keep = calloc((size_t)c->n + 1, 1);
+    RP_FREED uint8_t *keep = calloc((size_t)c->n + 1, 1);
     struct rp_cut cut = {flat->entry, keep, &c->root, 1, false};
 
     RP_TRY(rp_err_need(keep, err, "preparing inputs"));
     for (uint32_t i = 0; i < c->n; i++)
         keep[i] =
             !is_callback(flat, c->first + i) && flat->code.at[c->first + i] != RP_OP_PARAMETER;
-    enum rp_code code =
-        keep[c->root - c->first]
-            ? rp_program_cut(flat, &cut, &r->cut, err)
-            : rp_err_set(err, RP_UNSUPPORTED,
-                         "'%s': its results are those of the recorded callback: nothing is left "
-                         "to run",
-                         s->file);
-    free(keep);
-    return code;
+    if (!keep[c->root - c->first])
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "'%s': its results are those of the recorded callback: nothing is left "
+                          "to run",
+                          s->file);
+    return rp_program_cut(flat, &cut, &r->cut, err);
 }
 
 enum rp_code rp_session_callbacks(struct rp_session *s, struct rp_err *err)

@@ -205,23 +205,21 @@ static enum rp_code compute_wanted(struct feed_ctx *f, struct rp_lower_computed 
 {
     struct rp_replay_graph *g = f->g;
     struct rp_trial_engine on = {.engine = &rp_engine_fast};
-    struct rp_tensor **list = NULL;
-    size_t n = 0;
+    struct rp_trial_part part = {g->lowered, f->s->arguments, g->nfeeds, 1};
+    RP_SCOPED(rp_tensors_release) struct rp_tensors list = {0};
 
-    enum rp_code code =
-        rp_trial_once(&on, g->lowered, f->s->arguments, g->nfeeds, 1, &list, &n, &g->why);
+    enum rp_code code = rp_trial_once(&on, &part, &list, &g->why);
     rp_program_free(g->lowered);
     g->lowered = NULL;
-    if (code == RP_OK && n == 1) {
-        struct rp_tensor *t = *out = list[0];
+    if (code == RP_OK && list.n == 1) {
+        struct rp_tensor *t = *out = list.at[0];
 
         c->list[c->n].value = c->wanted;
         c->list[c->n].of =
             (struct rp_tf_value){.elem = t->elem, .rank = t->rank, .n = t->n, .data = t->data};
         c->n++;
-        list[0] = NULL;
+        list.at[0] = NULL;
     }
-    rp_tensors_drop(list, n);
     return code;
 }
 

@@ -19,6 +19,7 @@
 #include "io/mapped.h"
 #include "replay/bundle.h"
 #include "replay/graph.h"
+#include "replay/trial.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -36,6 +37,11 @@ struct import {
     size_t made;
     struct rp_err *err;
 };
+
+static void import_release(struct import *i)
+{
+    rp_vec_release(&i->rows);
+}
 
 /* ---- rows ---- */
 
@@ -73,7 +79,7 @@ static enum rp_code import_session(struct import *i, struct rp_session *s, const
         code = rp_session_inputs(s, &options, &root, i->err);
     if (code == RP_OK)
         code = rp_replay_pack_to(s, path, i->settings, i->result, i->err);
-    if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED)
+    if (rp_trial_is_ours(code))
         return code;
     if (code != RP_OK)
         return import_row(i, module, from, NULL, NULL, i->err ? i->err->text : "failed");
@@ -103,15 +109,12 @@ static enum rp_code import_module(struct import *i, const struct rp_dump_module 
             (m->stages[k].point == RP_DUMP_AT_BEFORE && best != RP_DUMP_AT_RUN))
             best = m->stages[k].point;
     for (size_t k = 0; k < m->nstages; k++) {
-        struct rp_session s = {0};
+        RP_SCOPED(rp_session_release) struct rp_session s = {0};
 
-        if (m->stages[k].point != best)
-            continue;
-        enum rp_code code = open_source(i, m->stages[k].source, &s);
-        code = import_session(i, &s, m->name,
-                              rp_dataset_borrow_name(i->dataset, m->stages[k].source), code);
-        rp_session_release(&s);
-        RP_TRY(code);
+        if (m->stages[k].point == best)
+            RP_TRY(import_session(i, &s, m->name,
+                                  rp_dataset_borrow_name(i->dataset, m->stages[k].source),
+                                  open_source(i, m->stages[k].source, &s)));
     }
     return RP_OK;
 }
@@ -141,6 +144,12 @@ struct captured {
     int64_t run, partitions;
     captured_arrays inputs, outputs;
 };
+
+static void captured_release(struct captured *c)
+{
+    rp_vec_release(&c->inputs);
+    rp_vec_release(&c->outputs);
+}
 
 static const struct rp_json_row captured_rows[] = {RP_JSON_ROW(struct captured, module, STRING),
                                                    RP_JSON_ROW(struct captured, program, STRING),
@@ -217,25 +226,19 @@ static enum rp_code borrow_arrays(const struct captured_array *list, size_t n, c
 
     for (size_t k = 0; k < n; k++) {
         const struct captured_array *a = &list[k];
-        struct rp_array row = {0};
+        struct rp_tensor *t;
 
-        RP_TRY(rp_tensor_borrow(a->elem, a->dims, a->rank, NULL, &row.value, err));
-        if (rp_tensor_bytes(row.value) != (size_t)a->bytes || (size_t)a->at > data.n ||
-            (size_t)a->bytes > data.n - (size_t)a->at) {
-            rp_tensor_drop(row.value);
+        RP_TRY(rp_tensor_borrow(a->elem, a->dims, a->rank, NULL, &t, err));
+        size_t bytes = rp_tensor_bytes(t);
+        rp_tensor_drop(t);
+        if (bytes != (size_t)a->bytes || (size_t)a->at > data.n || bytes > data.n - (size_t)a->at)
             return rp_err_set(err, RP_FORMAT, "%s %zu is not in the data", kind, k);
-        }
-        rp_tensor_drop(row.value);
-        RP_TRY(rp_tensor_borrow(a->elem, a->dims, a->rank, data.at + a->at, &row.value, err));
-        row.name = partitions > 1 && each
-                       ? rp_arena_textf(&out->arena, "p%zu_%s%zu", k / each, kind, k % each)
-                       : rp_arena_textf(&out->arena, "%s%zu", kind, k);
-        if (rp_arrays_add(out, row, err) != RP_OK) {
-            rp_tensor_drop(row.value);
-            return RP_NOMEM;
-        }
+        RP_TRY(rp_tensor_borrow(a->elem, a->dims, a->rank, data.at + a->at, &t, err));
+        RP_TRY(partitions > 1 && each
+                   ? rp_arrays_add(out, t, err, "p%zu_%s%zu", k / each, kind, k % each)
+                   : rp_arrays_add(out, t, err, "%s%zu", kind, k));
     }
-    return rp_arena_check(&out->arena, "importing", err);
+    return RP_OK;
 }
 
 static enum rp_code find_beside(const struct import *i, const char *folder, size_t nfolder,
@@ -270,7 +273,10 @@ static enum rp_code import_whole(struct import *i, const char *list, size_t nfol
 static enum rp_code import_capture(struct import *i, const char *list, const struct captured *c)
 {
     size_t nfolder = (size_t)(rp_text_file(list) - list), at;
-    struct rp_session s = {.arena = &i->result->arena, .bundle_partitions = c->partitions};
+    RP_SCOPED(rp_session_release)
+    struct rp_session s = {
+        .arena = &i->result->arena, .bundle_partitions = c->partitions, .bundle = true};
+    RP_SCOPED(rp_mapped_close)
     struct rp_mapped data = {
         0}; /* mapped without decompression, because values may look like gzip's magic number */
     const char *from = rp_arena_textf(&i->result->arena, "%s, run %lld", list, (long long)c->run);
@@ -293,38 +299,32 @@ static enum rp_code import_capture(struct import *i, const char *list, const str
                              i->err);
     if (code == RP_OK)
         code = import_whole(i, list, nfolder, c, &s);
-    s.bundle = true;
-    code = import_session(i, &s, c->module, from, code);
-    rp_session_release(&s);
-    rp_mapped_close(&data);
-    return code;
+    return import_session(i, &s, c->module, from, code);
 }
 
 /* A job that was killed may leave half a line at the end. */
 static enum rp_code import_list(struct import *i, const char *path)
 {
-    struct rp_input *in;
+    RP_SCOPED(rp_replay_close_input) struct rp_input *in = NULL;
     struct rp_bytes text;
 
     RP_TRY(rp_input_open(path, NULL, &in, i->err));
-    enum rp_code code = rp_input_slurp(in, &text.at, &text.n, i->err);
-    for (size_t at = 0; code == RP_OK && at < text.n;) {
+    RP_TRY(rp_input_slurp(in, &text.at, &text.n, i->err));
+    for (size_t at = 0; at < text.n;) {
         const char *line = (const char *)text.at + at, *end = memchr(line, '\n', text.n - at);
         size_t n = end ? (size_t)(end - line) : text.n - at;
-        struct captured c = {.partitions = 1};
+        RP_SCOPED(captured_release) struct captured c = {.partitions = 1};
 
         at += n + 1;
-        code = n ? line_parse(line, n, &i->result->arena, &c, i->err) : RP_OK;
+        enum rp_code code = n ? line_parse(line, n, &i->result->arena, &c, i->err) : RP_OK;
         if (code == RP_OK && n)
             code = import_capture(i, path, &c);
         else if (code == RP_FORMAT)
             code = import_row(i, "", path, NULL, NULL,
                               end ? i->err->text : "the last line is cut: the job ended there");
-        rp_vec_release(&c.inputs);
-        rp_vec_release(&c.outputs);
+        RP_TRY(code);
     }
-    rp_input_close(in);
-    return code;
+    return RP_OK;
 }
 
 /* ---- BladeDISC's logs ---- */
@@ -348,6 +348,12 @@ static const char *log_path(const struct import *i, const char *log, const char 
 struct blade_log {
     RP_VEC(const char *) inputs, tars;
 };
+
+static void log_release(struct blade_log *log)
+{
+    rp_vec_release(&log->inputs);
+    rp_vec_release(&log->tars);
+}
 
 static enum rp_code blade_lines(struct import *i, const char *log, struct rp_bytes text,
                                 struct blade_log *out)
@@ -383,17 +389,15 @@ static enum rp_code import_cluster(struct import *i, const char *input, const st
 
     rp_err_set(i->err, RP_FORMAT, "the log names no tar with its inputs");
     for (size_t k = 0; k < log->tars.n; k++) {
-        struct rp_session s = {.arena = &i->result->arena, .file = input};
-
-        s.program = (struct rp_engine_program){.name = input, .format = "blade"};
+        RP_SCOPED(rp_session_release)
+        struct rp_session s = {.arena = &i->result->arena,
+                               .file = input,
+                               .program = {.name = input, .format = "blade"}};
         enum rp_code code = rp_replay_open_blade(&s, input, log->tars.at[k], i->err);
-        if (code == RP_OK) {
-            code = import_session(i, &s, name, input, code);
-            rp_session_release(&s);
-            return code;
-        }
-        rp_session_release(&s);
-        if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED)
+
+        if (code == RP_OK)
+            return import_session(i, &s, name, input, code);
+        if (rp_trial_is_ours(code))
             return code;
     }
     return import_row(i, name, input, NULL, NULL, i->err ? i->err->text : "failed");
@@ -401,20 +405,16 @@ static enum rp_code import_cluster(struct import *i, const char *input, const st
 
 static enum rp_code import_log(struct import *i, const char *path)
 {
-    struct blade_log log = {0};
-    struct rp_input *in;
+    RP_SCOPED(log_release) struct blade_log log = {0};
+    RP_SCOPED(rp_replay_close_input) struct rp_input *in = NULL;
     struct rp_bytes text;
 
     RP_TRY(rp_input_open(path, NULL, &in, i->err));
-    enum rp_code code = rp_input_slurp(in, &text.at, &text.n, i->err);
-    if (code == RP_OK)
-        code = blade_lines(i, path, text, &log);
-    for (size_t k = 0; code == RP_OK && k < log.inputs.n; k++)
-        code = import_cluster(i, log.inputs.at[k], &log);
-    rp_vec_release(&log.inputs);
-    rp_vec_release(&log.tars);
-    rp_input_close(in);
-    return code;
+    RP_TRY(rp_input_slurp(in, &text.at, &text.n, i->err));
+    RP_TRY(blade_lines(i, path, text, &log));
+    for (size_t k = 0; k < log.inputs.n; k++)
+        RP_TRY(import_cluster(i, log.inputs.at[k], &log));
+    return RP_OK;
 }
 
 /* ---- all of it ---- */
@@ -435,16 +435,13 @@ static enum rp_code import_all(struct import *i)
         return RP_OK;
     if (rp_dataset_count(i->dataset) == 1) { /* a log of any name, or one snapshot */
         const char *name = rp_dataset_borrow_name(i->dataset, 0);
-        struct rp_session s = {0};
+        RP_SCOPED(rp_session_release) struct rp_session s = {0};
 
         RP_TRY(import_log(i, name));
         if (i->rows.n)
             return RP_OK;
-        enum rp_code code = open_source(i, 0, &s);
-        if (code == RP_OK)
-            code = import_session(i, &s, rp_text_file(name), name, code);
-        rp_session_release(&s);
-        return code;
+        RP_TRY(open_source(i, 0, &s));
+        return import_session(i, &s, rp_text_file(name), name, RP_OK);
     }
     return rp_err_set(i->err, RP_FORMAT,
                       "'%s' has nothing to import: no captures, XLA dumps or log of BladeDISC",
@@ -454,6 +451,7 @@ static enum rp_code import_all(struct import *i)
 enum rp_code rp_replay_import(const struct rp_dataset *dataset, const struct rp_settings *settings,
                               struct rp_result *result, struct rp_err *err)
 {
+    RP_SCOPED(import_release)
     struct import i = {.dataset = dataset,
                        .settings = settings,
                        .result = result,
@@ -467,15 +465,13 @@ enum rp_code rp_replay_import(const struct rp_dataset *dataset, const struct rp_
                           "'replay import' needs a folder or a log, and --save FOLDER");
     if (mkdir(i.to, 0777) && errno != EEXIST)
         return rp_err_set_os(err, errno, "cannot make the folder '%s'", i.to);
-    enum rp_code code = import_all(&i);
     root->program = rp_arena_strdup(&result->arena, dataset->given);
+    RP_TRY(import_all(&i));
     root->imported = RP_ARENA_NEW(&result->arena, struct rp_replay_imported, i.rows.n + 1);
-    if (code == RP_OK && !root->imported)
-        code = rp_err_nomem(err, "importing");
-    for (size_t k = 0; code == RP_OK && k < i.rows.n; k++)
+    RP_TRY(rp_err_need(root->imported, err, "importing"));
+    for (size_t k = 0; k < i.rows.n; k++)
         root->imported[root->nimported++] = i.rows.at[k];
-    root->ok = code == RP_OK && i.made == i.rows.n;
+    root->ok = i.made == i.rows.n;
     result->answer = root->ok ? 0 : RP_ANSWER_NO;
-    rp_vec_release(&i.rows);
-    return code;
+    return RP_OK;
 }

@@ -205,32 +205,13 @@ static size_t batch_select(const struct walk *w, const uint32_t *ops, size_t n, 
     return count;
 }
 
-/* A part of the program with some operations, run on an engine with the known values; its outputs
-   are the arrays of the operations, one after the other. */
-struct batch_run {
-    struct rp_cut_program cut;
-    struct rp_tensor **arguments, **outputs;
-    size_t noutputs;
-};
-
-static void batch_run_release(struct batch_run *r)
-{
-    rp_tensors_drop(r->outputs, r->noutputs);
-    free(r->arguments);
-    rp_cut_release(&r->cut);
-}
-
+/* Runs some operations on an engine, with the known values. */
 static enum rp_code batch_run(const struct walk *w, const struct rp_trial_engine *on, bool apart,
-                              const uint32_t *ops, size_t n, struct batch_run *out)
+                              const uint32_t *ops, size_t n, struct rp_trial_cut *out)
 {
-    struct isolate *i = w->i;
     struct rp_cut cut = {w->computation, w->keep, ops, n, apart};
 
-    *out = (struct batch_run){0};
-    RP_TRY(rp_program_cut(i->search->program, &cut, &out->cut, i->err));
-    RP_TRY(rp_values_arguments(w->values, &out->cut, &out->arguments, i->err));
-    return rp_trial_once(on, out->cut.program, out->arguments, out->cut.inputs.n,
-                         w->values->partitions, &out->outputs, &out->noutputs, i->err);
+    return rp_values_run(w->values, on, &cut, out, w->i->err);
 }
 
 static enum rp_code batch_on_ref(struct walk *w)
@@ -238,13 +219,13 @@ static enum rp_code batch_on_ref(struct walk *w)
     const struct rp_program *p = w->i->search->program;
     uint32_t selected[BATCH_OPS];
     size_t n = batch_select(w, w->batch, w->nbatch, true, selected), at = 0;
-    RP_SCOPED(batch_run_release) struct batch_run run = {0};
+    RP_SCOPED(rp_trial_cut_release) struct rp_trial_cut run = {0};
 
     RP_TRY(batch_run(w, w->i->search->oracle, false, selected, n, &run));
-    size_t each = run.noutputs / w->values->partitions;
+    size_t each = run.outputs.n / w->values->partitions;
 
     for (size_t k = 0; k < n; k++) {
-        RP_TRY(rp_values_put(w->values, selected[k], run.outputs, each, at, w->i->err));
+        RP_TRY(rp_values_put(w->values, selected[k], run.outputs.at, each, at, w->i->err));
         at += rp_shape_leaves(p, p->shape.at[selected[k]]);
     }
     return RP_OK;
@@ -252,31 +233,26 @@ static enum rp_code batch_on_ref(struct walk *w)
 
 static enum rp_code isolate_enter(const struct walk *w, uint32_t op);
 
-/* Keeps the first operation that differs, and inside of it again the first. */
+/* Keeps the first operation that differs, and inside of it again the first; takes over the run. */
 static enum rp_code isolate_capture(const struct walk *w, enum rp_complaint complaint,
-                                    const char *message, struct batch_run *run,
-                                    const struct rp_value *want)
+                                    const char *message, struct rp_trial_cut *run,
+                                    const struct rp_tensors *want)
 {
     struct isolate *i = w->i;
     struct rp_reproducer *r = i->capture;
-    size_t n = run->cut.inputs.n * w->values->partitions;
 
     if (!r || (r->complaint != RP_COMPLAINT_NONE && (!i->within || i->depth <= i->captured_depth)))
         return RP_OK;
-    rp_reproducer_release(r, w->values->partitions);
+    rp_reproducer_release(r);
     i->captured_depth = i->depth;
     r->complaint = complaint;
     snprintf(r->message, sizeof r->message, "%s", message);
-    r->cut = run->cut;
-    run->cut = (struct rp_cut_program){0};
-    r->arguments = run->arguments;
-    run->arguments = NULL;
-    for (size_t k = 0; k < n; k++)
-        rp_tensor_keep(r->arguments[k]);
-    r->expected = calloc(want->n + 1, sizeof *r->expected);
-    RP_TRY(rp_err_need(r->expected, i->err, "isolating operations"));
+    r->part = *run;
+    *run = (struct rp_trial_cut){0};
+    rp_tensors_release(&r->part.outputs);
+    RP_TRY(rp_tensors_new(want->n, &r->part.outputs, i->err));
     for (size_t k = 0; k < want->n; k++)
-        r->expected[r->nexpected++] = rp_tensor_keep(want->at[k]);
+        r->part.outputs.at[k] = rp_tensor_keep(want->at[k]);
     return RP_OK;
 }
 
@@ -285,52 +261,45 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
 {
     struct isolate *i = w->i;
     const struct rp_search *s = i->search;
-    const struct rp_value *want = &w->values->of[op];
+    const struct rp_tensors *want = &w->values->of[op];
+    RP_SCOPED(rp_trial_cut_release) struct rp_trial_cut run = {0};
+    struct rp_trial_judge judge = {s->oracle, s->tolerance};
     struct rp_trial_verdict v;
-    struct batch_run run;
     uint32_t selected[1];
     char message[256];
 
     batch_select(w, &op, 1, true, selected);
     enum rp_code code = batch_run(w, s->tested, true, selected, 1, &run);
-    if (code == RP_OK && run.noutputs != want->n)
-        code = rp_err_set(i->err, RP_FORMAT, "%zu results instead of %zu", run.noutputs, want->n);
-    if (code == RP_OK) {
-        struct rp_trial_judge judge = {s->oracle, s->tolerance};
+    if (code == RP_OK && run.outputs.n != want->n)
+        code = rp_err_set(i->err, RP_FORMAT, "%zu results instead of %zu", run.outputs.n, want->n);
+    if (rp_trial_is_ours(code))
+        return code;
+    if (code != RP_OK) {
+        bool supported = code != RP_UNSUPPORTED;
 
-        code = rp_trial_judge(&judge, &run.cut, run.arguments, w->values->partitions, run.outputs,
-                              want->at, want->n, &v, i->err);
-        bool captured = i->capture && i->capture->complaint == RP_COMPLAINT_NONE;
-        if (code == RP_OK && !v.ok && !v.sensitive)
-            code = isolate_capture(w, RP_COMPLAINT_WRONG, "", &run, want);
-        batch_run_release(&run);
-        RP_TRY(code);
-        if (v.ok)
-            return s->program->code.at[op] == RP_OP_CALL ? isolate_enter(w, op) : RP_OK;
-        if (v.sensitive) {
-            i->out->sensitive++;
-            RP_TRY(isolate_row(w, op, "amplifies rounding", &v, NULL));
-            return isolate_enter(w, op);
-        }
-        i->out->diverging++;
-        RP_TRY(isolate_row(w, op, "differs", &v, NULL));
-        bool within = i->within;
-        i->within = within || captured;
-        code = isolate_enter(w, op);
-        i->within = within;
-        return code;
+        i->out->diverging += supported;
+        rp_trial_message(i->err, message, sizeof message);
+        if (supported)
+            RP_TRY(isolate_capture(w, RP_COMPLAINT_FAILS, message, &run, want));
+        return isolate_row(w, op, supported ? "fails" : "not supported", NULL, message);
     }
-    if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED) {
-        batch_run_release(&run);
-        return code;
+    struct rp_trial_part part = rp_trial_cut_part(&run, w->values->partitions);
+    RP_TRY(rp_trial_judge(&judge, &part, &run.outputs, want, &v, i->err));
+    if (v.ok) {
+        rp_trial_cut_release(&run); /* before others run */
+        return s->program->code.at[op] == RP_OP_CALL ? isolate_enter(w, op) : RP_OK;
     }
-    i->out->diverging += code != RP_UNSUPPORTED;
-    rp_trial_message(i->err, message, sizeof message);
-    const char *failed = code == RP_UNSUPPORTED ? "not supported" : "fails";
-    code = code == RP_UNSUPPORTED ? RP_OK
-                                  : isolate_capture(w, RP_COMPLAINT_FAILS, message, &run, want);
-    batch_run_release(&run);
-    return code == RP_OK ? isolate_row(w, op, failed, NULL, message) : code;
+    bool within = i->within;
+    bool captured = i->capture && i->capture->complaint == RP_COMPLAINT_NONE;
+    if (!v.sensitive)
+        RP_TRY(isolate_capture(w, RP_COMPLAINT_WRONG, "", &run, want));
+    rp_trial_cut_release(&run);
+    (*(v.sensitive ? &i->out->sensitive : &i->out->diverging))++;
+    RP_TRY(isolate_row(w, op, v.sensitive ? "amplifies rounding" : "differs", &v, NULL));
+    i->within = within || (captured && !v.sensitive);
+    code = isolate_enter(w, op);
+    i->within = within;
+    return code;
 }
 
 /* Whether an operation of a batch is within the tolerance of its type. If not, it is run alone; a
@@ -338,7 +307,7 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
 static bool looks_right(const struct walk *w, uint32_t op, struct rp_tensor *const *got,
                         size_t each, size_t from)
 {
-    const struct rp_value *want = &w->values->of[op];
+    const struct rp_tensors *want = &w->values->of[op];
     size_t leaves = want->n / w->values->partitions;
 
     if (w->i->search->program->code.at[op] == RP_OP_CALL)
@@ -360,30 +329,27 @@ static enum rp_code batch_on_tested(struct walk *w, const uint32_t *ops, size_t 
     const struct rp_program *p = w->i->search->program;
     uint32_t selected[BATCH_OPS];
     size_t count = batch_select(w, ops, n, false, selected), at = 0;
-    struct batch_run run;
+    RP_SCOPED(rp_trial_cut_release) struct rp_trial_cut run = {0};
 
     if (!count)
         return RP_OK;
     if (count == 1)
         return isolate_alone(w, selected[0]);
     enum rp_code code = batch_run(w, w->i->search->tested, true, selected, count, &run);
-    if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED) {
-        batch_run_release(&run);
+    if (rp_trial_is_ours(code))
         return code;
-    }
     if (code != RP_OK) {
-        batch_run_release(&run);
+        rp_trial_cut_release(&run);
         RP_TRY(batch_on_tested(w, ops, n / 2));
         return batch_on_tested(w, ops + n / 2, n - n / 2);
     }
-    size_t each = run.noutputs / w->values->partitions;
-    for (size_t k = 0; code == RP_OK && k < count; k++) {
-        if (!looks_right(w, selected[k], run.outputs, each, at))
-            code = isolate_alone(w, selected[k]);
+    size_t each = run.outputs.n / w->values->partitions;
+    for (size_t k = 0; k < count; k++) {
+        if (!looks_right(w, selected[k], run.outputs.at, each, at))
+            RP_TRY(isolate_alone(w, selected[k]));
         at += rp_shape_leaves(p, p->shape.at[selected[k]]);
     }
-    batch_run_release(&run);
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code batch_finish(struct walk *w, uint32_t done)
@@ -428,7 +394,7 @@ static enum rp_code isolate_walk(struct walk *w)
 
 /* Sets the values of a computation's parameters: operand k of the call is parameter k. */
 static enum rp_code enter_parameters(const struct walk *w, uint32_t computation,
-                                     const struct rp_value *operands, uint32_t n,
+                                     const struct rp_tensors *operands, uint32_t n,
                                      struct rp_values *inner)
 {
     const struct rp_program *p = w->i->search->program;
@@ -451,32 +417,25 @@ static enum rp_code enter_parameters(const struct walk *w, uint32_t computation,
 }
 
 static enum rp_code enter_computation(const struct walk *outer, uint32_t op, uint32_t computation,
-                                      const struct rp_value *operands, uint32_t n,
+                                      const struct rp_tensors *operands, uint32_t n,
                                       int64_t iteration)
 {
     struct isolate *i = outer->i;
     const struct rp_program *p = i->search->program;
-    struct rp_values values;
-    struct walk w;
+    RP_SCOPED(rp_values_release) struct rp_values values = {0};
+    RP_SCOPED(walk_release) struct walk w = {0};
 
-    if (++i->depth > MOST_DEPTH) {
-        i->depth--;
+    if (i->depth >= MOST_DEPTH)
         return RP_OK;
-    }
-    enum rp_code code = rp_values_init(&values, p, outer->values->partitions, i->err);
-    if (code == RP_OK)
-        code = enter_parameters(outer, computation, operands, n, &values);
-    if (code == RP_OK) {
-        code = walk_init(&w, i, computation, &values);
-        w.inside = rp_program_text(p, p->op_name.at[op]);
-        w.caller = walk_placed(outer, op);
-        w.called = true;
-        w.iteration = iteration;
-        if (code == RP_OK)
-            code = isolate_walk(&w);
-        walk_release(&w);
-    }
-    rp_values_release(&values);
+    RP_TRY(rp_values_init(&values, p, outer->values->partitions, i->err));
+    RP_TRY(enter_parameters(outer, computation, operands, n, &values));
+    RP_TRY(walk_init(&w, i, computation, &values));
+    w.inside = rp_program_text(p, p->op_name.at[op]);
+    w.caller = walk_placed(outer, op);
+    w.called = true;
+    w.iteration = iteration;
+    i->depth++;
+    enum rp_code code = isolate_walk(&w);
     i->depth--;
     return code;
 }
@@ -498,47 +457,37 @@ static enum rp_code cut_whole(const struct isolate *i, uint32_t computation,
 struct loop {
     struct rp_cut_program body, condition;
     struct rp_trial on_ref, ask, on_tested; /* the body on ref; the condition; the body on tested */
-    struct rp_value state, next, got;
+    struct rp_tensors state, next, got;
 };
 
-/* The state as arguments of a part whose only parameter is the state, so the inputs are its
-   leaves. */
-static enum rp_code loop_arguments(const struct walk *w, const struct rp_cut_program *cut,
-                                   const struct rp_value *state, struct rp_tensor ***out)
+static void loop_release(struct loop *l)
+{
+    rp_trial_close(&l->on_ref);
+    rp_trial_close(&l->ask);
+    rp_trial_close(&l->on_tested);
+    rp_cut_release(&l->body);
+    rp_cut_release(&l->condition);
+    rp_tensors_release(&l->state);
+    rp_tensors_release(&l->next);
+    rp_tensors_release(&l->got);
+}
+
+/* Runs a part whose only parameter is the state, so its inputs are the leaves of the state. */
+static enum rp_code loop_run(const struct walk *w, const struct rp_cut_program *cut,
+                             const struct rp_tensors *state, struct rp_trial *t,
+                             struct rp_tensors *out)
 {
     size_t parts = w->values->partitions, each = state->n / parts, n = cut->inputs.n;
+    RP_FREED struct rp_tensor **arguments = calloc(n * parts + 1, sizeof *arguments);
 
-    *out = calloc(n * parts + 1, sizeof **out);
-    RP_TRY(rp_err_need(*out, w->i->err, "entering a loop"));
+    RP_TRY(rp_err_need(arguments, w->i->err, "entering a loop"));
     for (size_t k = 0; k < parts; k++)
         for (size_t j = 0; j < n; j++) {
             if (cut->inputs.at[j].leaf >= each)
                 return rp_err_set(w->i->err, RP_FORMAT, "a loop whose state does not fit its body");
-            (*out)[k * n + j] = state->at[k * each + cut->inputs.at[j].leaf];
+            arguments[k * n + j] = state->at[k * each + cut->inputs.at[j].leaf];
         }
-    return RP_OK;
-}
-
-static enum rp_code loop_run(const struct walk *w, const struct rp_cut_program *cut,
-                             const struct rp_value *state, struct rp_trial *t, struct rp_value *out)
-{
-    struct rp_tensor **arguments = NULL;
-    enum rp_code code = loop_arguments(w, cut, state, &arguments);
-
-    *out = (struct rp_value){.n = t->noutputs};
-    if (code == RP_OK) {
-        out->at = calloc(out->n + 1, sizeof *out->at);
-        code = out->at ? rp_trial_run(t, arguments, out->at, NULL, w->i->err)
-                       : rp_err_nomem(w->i->err, "entering a loop");
-    }
-    free(arguments);
-    return code;
-}
-
-static void value_release(struct rp_value *v)
-{
-    rp_tensors_drop(v->at, v->n);
-    *v = (struct rp_value){0};
+    return rp_trial_run(t, arguments, out, NULL, w->i->err);
 }
 
 /* Runs one iteration; *stop is set if the loop ends or was entered. */
@@ -546,12 +495,11 @@ static enum rp_code loop_step(const struct walk *w, uint32_t op, struct loop *l,
                               bool *stop)
 {
     struct rp_ids called = rp_op_called(w->i->search->program, op);
-    struct rp_value go;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors go = {0};
     bool same = true;
 
     RP_TRY(loop_run(w, &l->condition, &l->state, &l->ask, &go));
     *stop = !go.n || !rp_tensor_integer(go.at[0], 0);
-    value_release(&go);
     if (*stop)
         return RP_OK;
     RP_TRY(loop_run(w, &l->body, &l->state, &l->on_ref, &l->next));
@@ -566,10 +514,9 @@ static enum rp_code loop_step(const struct walk *w, uint32_t op, struct loop *l,
         *stop = true;
         return enter_computation(w, op, called.at[0], &l->state, 1, k);
     }
-    value_release(&l->state);
-    value_release(&l->got);
+    rp_tensors_release(&l->state);
     l->state = l->next;
-    l->next = (struct rp_value){0};
+    l->next = (struct rp_tensors){0};
     return RP_OK;
 }
 
@@ -577,42 +524,34 @@ static enum rp_code loop_open(const struct walk *w, uint32_t op, struct loop *l)
 {
     const struct rp_search *s = w->i->search;
     struct rp_ids called = rp_op_called(s->program, op), in = rp_op_operands(s->program, op);
-    const struct rp_value *start = &w->values->of[in.at[0]];
-    size_t parts = w->values->partitions;
+    const struct rp_tensors *start = &w->values->of[in.at[0]];
+    struct rp_trial_part part = {.partitions = w->values->partitions};
 
     if (called.n != 2)
         return rp_err_set(w->i->err, RP_FORMAT, "a loop without a body and a condition");
-    l->state.at = calloc(start->n + 1, sizeof *l->state.at);
-    RP_TRY(rp_err_need(l->state.at, w->i->err, "entering a loop"));
+    RP_TRY(rp_tensors_new(start->n, &l->state, w->i->err));
     for (size_t i = 0; i < start->n; i++)
-        l->state.at[l->state.n++] = rp_tensor_keep(start->at[i]);
+        l->state.at[i] = rp_tensor_keep(start->at[i]);
     RP_TRY(cut_whole(w->i, called.at[0], &l->body));
     RP_TRY(cut_whole(w->i, called.at[1], &l->condition));
-    RP_TRY(rp_trial_open(s->oracle, l->body.program, NULL, l->body.inputs.n, parts, &l->on_ref,
-                         w->i->err));
-    RP_TRY(rp_trial_open(s->oracle, l->condition.program, NULL, l->condition.inputs.n, parts,
-                         &l->ask, w->i->err));
-    return rp_trial_open(s->tested, l->body.program, NULL, l->body.inputs.n, parts, &l->on_tested,
-                         w->i->err);
+    part.program = l->body.program;
+    part.narguments = l->body.inputs.n;
+    RP_TRY(rp_trial_open(s->oracle, &part, &l->on_ref, w->i->err));
+    RP_TRY(rp_trial_open(s->tested, &part, &l->on_tested, w->i->err));
+    part.program = l->condition.program;
+    part.narguments = l->condition.inputs.n;
+    return rp_trial_open(s->oracle, &part, &l->ask, w->i->err);
 }
 
 static enum rp_code enter_loop(const struct walk *w, uint32_t op)
 {
-    struct loop l = {0};
-    enum rp_code code = loop_open(w, op, &l);
+    RP_SCOPED(loop_release) struct loop l = {0};
     bool stop = false;
 
-    for (int64_t k = 0; code == RP_OK && !stop && k < MOST_LOOPS; k++)
-        code = loop_step(w, op, &l, k, &stop);
-    rp_trial_close(&l.on_ref);
-    rp_trial_close(&l.ask);
-    rp_trial_close(&l.on_tested);
-    rp_cut_release(&l.body);
-    rp_cut_release(&l.condition);
-    value_release(&l.state);
-    value_release(&l.next);
-    value_release(&l.got);
-    return code;
+    RP_TRY(loop_open(w, op, &l));
+    for (int64_t k = 0; !stop && k < MOST_LOOPS; k++)
+        RP_TRY(loop_step(w, op, &l, k, &stop));
+    return RP_OK;
 }
 
 /* Enters what a diverging operation calls, with the values of the call. */
@@ -620,39 +559,33 @@ static enum rp_code isolate_enter(const struct walk *w, uint32_t op)
 {
     const struct rp_program *p = w->i->search->program;
     struct rp_ids called = rp_op_called(p, op), in = rp_op_operands(p, op);
-    struct rp_value *operands;
-    enum rp_code code = RP_OK;
     size_t which = 0;
 
     if (!called.n || !in.n)
         return RP_OK;
     if (p->code.at[op] == RP_OP_WHILE)
         return enter_loop(w, op);
-    operands = calloc((size_t)in.n + 1, sizeof *operands);
+    RP_FREED struct rp_tensors *operands = calloc((size_t)in.n + 1, sizeof *operands);
     RP_TRY(rp_err_need(operands, w->i->err, "isolating operations"));
     for (uint32_t k = 0; k < in.n; k++)
         operands[k] = w->values->of[in.at[k]];
     switch (p->code.at[op]) {
     case RP_OP_CALL:
     case RP_OP_FUSION:
-        code = enter_computation(w, op, called.at[0], operands, in.n, RP_ABSENT_I64);
-        break;
+        return enter_computation(w, op, called.at[0], operands, in.n, RP_ABSENT_I64);
     case RP_OP_CONDITIONAL:
         if (!operands[0].n)
-            break;
+            return RP_OK;
         which = (size_t)rp_tensor_integer(operands[0].at[0], 0);
         if (operands[0].at[0]->elem == RP_ELEM_PRED)
             which = which ? 0 : 1;
         which = which < called.n ? which : called.n - 1;
-        if (which + 1 < in.n)
-            code =
-                enter_computation(w, op, called.at[which], operands + which + 1, 1, RP_ABSENT_I64);
-        break;
+        return which + 1 < in.n ? enter_computation(w, op, called.at[which], operands + which + 1,
+                                                    1, RP_ABSENT_I64)
+                                : RP_OK;
     default: /* the function of a reduction is not a separate part */
-        break;
+        return RP_OK;
     }
-    free(operands);
-    return code;
 }
 
 /* ---- all of it ---- */

@@ -39,7 +39,7 @@ static enum rp_code differing_results(struct rp_level *l, const struct rp_level_
         size_t leaves = rp_shape_leaves(s->flat, s->flat->shape.at[in.at[i]]);
         bool differs = false;
 
-        for (size_t p = 0; p < l->search->partitions; p++)
+        for (size_t p = 0; p < l->search->side[0].partitions; p++)
             for (size_t k = 0; k < leaves; k++)
                 differs |= !v[p * each + at + k].is.ok && !v[p * each + at + k].rounded;
         at += leaves;
@@ -272,50 +272,61 @@ static enum rp_code level_unseen(struct rp_level *l)
     return RP_OK;
 }
 
-static enum rp_code check_results(const struct rp_level *l, const struct rp_level_part part[2])
+static enum rp_code check_results(const struct rp_level *l, const struct rp_tensors *left,
+                                  const struct rp_tensors *right)
 {
-    if (part[0].n != part[1].n)
-        return rp_err_set(l->err, RP_USAGE, "the programs have %zu and %zu results", part[0].n,
-                          part[1].n);
-    for (size_t i = 0; i < part[0].n; i++) {
-        const struct rp_tensor *a = part[0].outputs[i], *b = part[1].outputs[i];
+    if (left->n != right->n)
+        return rp_err_set(l->err, RP_USAGE, "the programs have %zu and %zu results", left->n,
+                          right->n);
+    for (size_t i = 0; i < left->n; i++) {
+        const struct rp_tensor *a = left->at[i], *b = right->at[i];
 
-        if (a->rank != b->rank || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) != 0)
+        if (!rp_dims_same(a->dims, a->rank, b->dims, b->rank))
             return rp_err_set(l->err, RP_USAGE, "result %zu has another shape in the other program",
                               i);
     }
     return RP_OK;
 }
 
+static enum rp_code compare_roots(struct rp_level *l, struct rp_level_verdict **v, size_t *n)
+{
+    RP_SCOPED(rp_trial_cut_release) struct rp_trial_cut left = {0}, right = {0};
+
+    RP_TRY(rp_level_part_run(l, &l->side[0], &l->side[0].entry->root, 1, &left));
+    RP_TRY(rp_level_part_run(l, &l->side[1], &l->side[1].entry->root, 1, &right));
+    RP_TRY(check_results(l, &left.outputs, &right.outputs));
+    *n = left.outputs.n;
+    return rp_level_judge(l, &left, &right, v);
+}
+
 static enum rp_code level_compare(struct rp_level *l, bool *differs)
 {
-    struct rp_level_part part[2] = {0};
-    struct rp_level_verdict *v = NULL;
-    enum rp_code code = RP_OK;
+    RP_FREED struct rp_level_verdict *v = NULL;
+    size_t n;
 
-    for (int k = 0; code == RP_OK && k < 2; k++)
-        code = rp_level_part_run(l, &l->side[k], &l->side[k].entry->root, 1, &part[k]);
-    if (code == RP_OK)
-        code = check_results(l, part);
-    if (code == RP_OK)
-        code = rp_level_judge(l, part, &v);
-    for (size_t i = 0; code == RP_OK && i < part[0].n; i++) {
+    RP_TRY(compare_roots(l, &v, &n));
+    for (size_t i = 0; i < n; i++) {
         *differs |= !v[i].is.ok && !v[i].rounded;
         l->out->rounded += l->depth == 1 && v[i].rounded;
     }
-    rp_level_part_release(&part[0]);
-    rp_level_part_release(&part[1]);
-    if (code == RP_OK && *differs && !l->search->results_only)
-        code = level_search(l, v);
-    if (code == RP_OK && !*differs && !l->search->results_only && l->depth == 1)
-        code = level_unseen(l);
-    free(v);
-    return code;
+    if (l->search->results_only)
+        return RP_OK;
+    if (*differs)
+        return level_search(l, v);
+    return l->depth == 1 ? level_unseen(l) : RP_OK;
+}
+
+static void level_release(struct rp_level *l)
+{
+    rp_level_side_release(&l->side[0]);
+    rp_level_side_release(&l->side[1]);
+    rp_arena_release(&l->arena);
 }
 
 enum rp_code rp_level_run(const struct rp_pair_search *search, struct rp_level *outer,
                           const char *inside, int64_t iteration, bool *differs)
 {
+    RP_SCOPED(level_release)
     struct rp_level l = {.search = search,
                          .inside = inside,
                          .iteration = iteration,
@@ -323,18 +334,11 @@ enum rp_code rp_level_run(const struct rp_pair_search *search, struct rp_level *
                          .texts = outer->texts,
                          .out = outer->out,
                          .err = outer->err};
-    enum rp_code code = RP_OK;
 
     *differs = false;
-    rp_arena_init(&l.arena);
-    for (int k = 0; code == RP_OK && k < 2; k++)
-        code = rp_level_side_init(&l.side[k], search, k, l.err);
-    if (code == RP_OK)
-        code = level_compare(&l, differs);
-    rp_level_side_release(&l.side[0]);
-    rp_level_side_release(&l.side[1]);
-    rp_arena_release(&l.arena);
-    return code;
+    for (int k = 0; k < 2; k++)
+        RP_TRY(rp_level_side_init(&l.side[k], search, k, l.err));
+    return level_compare(&l, differs);
 }
 
 enum rp_code rp_isolate_pair(const struct rp_pair_search *search, struct rp_arena *arena,
@@ -358,8 +362,7 @@ enum rp_code rp_session_takes(const struct rp_session *s, const struct rp_progra
     RP_TRY(rp_signature_find(other, &arena, &sig, err));
     for (size_t i = 0; i < sig.nin || i < mine->nin; i++)
         if (i >= sig.nin || i >= mine->nin || sig.in[i].elem != mine->in[i].elem ||
-            sig.in[i].rank != mine->in[i].rank ||
-            memcmp(sig.in[i].dims, mine->in[i].dims, sig.in[i].rank * sizeof *sig.in[i].dims) != 0)
+            !rp_dims_same(sig.in[i].dims, sig.in[i].rank, mine->in[i].dims, mine->in[i].rank))
             return rp_err_set(err, RP_USAGE,
                               "input %zu of '%s' is not the one of '%s': only programs of the same "
                               "inputs can be compared",
@@ -372,14 +375,14 @@ enum rp_code rp_session_compare(const struct rp_session *s, const struct rp_prog
                                 bool results_only, struct rp_arena *arena,
                                 struct rp_isolated_pair *out, struct rp_err *err)
 {
-    struct rp_pair_search search = {
-        .side = {{left, s->arguments, s->signature.nin}, {right, s->arguments, s->signature.nin}},
-        .partitions = s->partitions,
-        .on = on,
-        .tolerance = {.absolute = -1, .relative = -1, .ulp = -1},
-        .results_only = results_only};
+    struct rp_pair_search search = {.side = {rp_session_part(s), rp_session_part(s)},
+                                    .on = on,
+                                    .tolerance = {.absolute = -1, .relative = -1, .ulp = -1},
+                                    .results_only = results_only};
 
     *out = (struct rp_isolated_pair){0};
+    search.side[0].program = left;
+    search.side[1].program = right;
     RP_TRY(rp_session_takes(s, left, "the last program that is right", err));
     RP_TRY(rp_session_takes(s, right, "the program", err));
     return rp_isolate_pair(&search, arena, out, err);

@@ -20,11 +20,8 @@
 
 /* The arrays of the same part in both programs. */
 struct compared {
-    const struct rp_program *program; /* of the left side */
-    struct rp_tensor *const *arguments;
-    size_t narguments;
-    struct rp_tensor *const *want, *const *got;
-    size_t n; /* of all partitions */
+    struct rp_trial_part part; /* of the left side */
+    const struct rp_tensors *want, *got;
 };
 
 static bool is_given(const struct rp_tolerance *t)
@@ -37,12 +34,12 @@ static void judge_one(const struct rp_pair_search *s, const struct compared *c, 
                       struct rp_level_verdict *v)
 {
     struct rp_tolerance t = s->tolerance;
-    double least = is_given(&t) ? 0 : rp_rounding_least(rounding, c->want[i], through);
+    double least = is_given(&t) ? 0 : rp_rounding_least(rounding, c->want->at[i], through);
 
     t.through = through;
     if (least > 0)
         t.rounding = fmax(least, RP_ROUNDING_NUDGES * moved);
-    rp_compare(c->got[i], c->want[i], &t, &v->is);
+    rp_compare(c->got->at[i], c->want->at[i], &t, &v->is);
     v->rounded = !v->is.ok && !v->is.reason && !(least > 0) && isfinite(v->is.max_abs) &&
                  moved * 4 >= v->is.max_abs;
 }
@@ -53,25 +50,25 @@ static enum rp_code judge_narrow(const struct rp_pair_search *s, const struct co
                                  const uint8_t *through, struct rp_arena *arena,
                                  struct rp_level_verdict *v, struct rp_err *err)
 {
-    struct rp_variants_of of = {s->on,         c->program,    c->arguments,
-                                c->narguments, s->partitions, false};
-    struct rp_variants_verdict *is = RP_ARENA_NEW(arena, struct rp_variants_verdict, c->n + 1);
-    double *least = RP_ARENA_NEW(arena, double, c->n + 1);
+    struct rp_variants_of of = {s->on, c->part, false};
+    size_t n = c->want->n;
+    struct rp_variants_verdict *is = RP_ARENA_NEW(arena, struct rp_variants_verdict, n + 1);
+    double *least = RP_ARENA_NEW(arena, double, n + 1);
     enum rp_code code = RP_OK;
     bool open = false;
 
     RP_TRY(rp_err_need(is && least, err, "comparing values"));
-    for (size_t i = 0; i < c->n; i++) {
-        least[i] = rp_variants_least(c->want[i], through[i % (c->n / s->partitions)]);
+    for (size_t i = 0; i < n; i++) {
+        least[i] = rp_variants_least(c->want->at[i], through[i % (n / c->part.partitions)]);
         if (v[i].is.reason || v[i].is.max_abs <= least[i])
             least[i] = 0;
         open |= least[i] > 0;
     }
     if (open)
-        code = rp_variants_decide(&of, c->got, c->want, least, c->n, is, err);
-    if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED)
+        code = rp_variants_decide(&of, c->got->at, c->want->at, least, n, is, err);
+    if (rp_trial_is_ours(code))
         return code;
-    for (size_t i = 0; i < c->n; i++) /* nothing is known if our engine cannot run it */
+    for (size_t i = 0; i < n; i++) /* nothing is known if our engine cannot run it */
         if (is[i].known) {
             v[i].rounded = !is[i].why && !v[i].is.ok;
             v[i].is.ok = v[i].is.ok && !is[i].why;
@@ -85,25 +82,24 @@ static enum rp_code judge_narrow(const struct rp_pair_search *s, const struct co
 static enum rp_code judge(const struct rp_pair_search *s, const struct compared *c,
                           struct rp_level_verdict *v, struct rp_err *err)
 {
-    size_t parts = s->partitions, each = c->n / parts;
-    struct rp_rounding rounding = rp_rounding_of(c->program);
+    size_t n = c->want->n, each = n / c->part.partitions;
+    struct rp_rounding rounding = rp_rounding_of(c->part.program);
     RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     const uint8_t *through = NULL;
     struct rp_signature sig;
-    double *moved = RP_ARENA_NEW(&arena, double, c->n + 1);
+    double *moved = RP_ARENA_NEW(&arena, double, n + 1);
     bool open = false;
 
     RP_TRY(rp_err_need(moved, err, "comparing values"));
-    RP_TRY(rp_signature_find(c->program, &arena, &sig, err));
-    RP_TRY(rp_precision_find(c->program, &sig, &arena, &through, err));
-    for (size_t i = 0; i < c->n; i++) {
+    RP_TRY(rp_signature_find(c->part.program, &arena, &sig, err));
+    RP_TRY(rp_precision_find(c->part.program, &sig, &arena, &through, err));
+    for (size_t i = 0; i < n; i++) {
         judge_one(s, c, i, through[i % each], &rounding, 0, &v[i]);
         open |= !v[i].is.ok && !v[i].is.reason;
     }
     if (open && !is_given(&s->tolerance)) {
-        RP_TRY(rp_trial_sensitivity(s->on, c->program, c->arguments, c->narguments, parts, moved,
-                                    c->n, err));
-        for (size_t i = 0; i < c->n; i++)
+        RP_TRY(rp_trial_sensitivity(s->on, &c->part, moved, n, err));
+        for (size_t i = 0; i < n; i++)
             if (!v[i].is.ok)
                 judge_one(s, c, i, through[i % each], &rounding, moved[i], &v[i]);
     }
@@ -128,10 +124,10 @@ void rp_level_side_release(struct rp_level_side *s)
 enum rp_code rp_level_side_init(struct rp_level_side *s, const struct rp_pair_search *search,
                                 int which, struct rp_err *err)
 {
-    const struct rp_pair_side *given = &search->side[which];
+    const struct rp_trial_part *given = &search->side[which];
     struct rp_search of = {.arguments = given->arguments,
                            .narguments = given->narguments,
-                           .partitions = search->partitions};
+                           .partitions = given->partitions};
     RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
 
     RP_TRY(rp_program_flatten(given->program, 0, &s->flat, err));
@@ -142,25 +138,17 @@ enum rp_code rp_level_side_init(struct rp_level_side *s, const struct rp_pair_se
     s->reached = calloc((size_t)s->entry->n + 1, 1);
     s->stack = calloc((size_t)s->entry->n + 1, sizeof *s->stack);
     RP_TRY(rp_err_need(s->order && s->keep && s->reached && s->stack, err, "comparing programs"));
-    RP_TRY(rp_values_init(&s->values, s->flat, search->partitions, err));
+    RP_TRY(rp_values_init(&s->values, s->flat, given->partitions, err));
     RP_TRY(rp_search_parameters(&of, &s->values, err));
 
     return rp_computation_order(s->flat, s->flat->entry, &scratch, s->order, err);
 }
 
-void rp_level_part_release(struct rp_level_part *part)
-{
-    rp_tensors_drop(part->outputs, part->n);
-    free(part->arguments);
-    rp_cut_release(&part->cut);
-}
-
 enum rp_code rp_level_part_run(const struct rp_level *l, struct rp_level_side *s,
-                               const uint32_t *ops, size_t n, struct rp_level_part *out)
+                               const uint32_t *ops, size_t n, struct rp_trial_cut *out)
 {
     struct rp_cut cut = {s->flat->entry, s->keep, ops, n, false};
 
-    *out = (struct rp_level_part){0};
     memset(s->keep, 0, s->entry->n);
     for (size_t i = 0; i < n; i++)
         s->keep[ops[i] - s->entry->first] = 1;
@@ -170,10 +158,7 @@ enum rp_code rp_level_part_run(const struct rp_level *l, struct rp_level_side *s
         for (uint32_t i = 0; s->keep[s->order[k] - s->entry->first] && i < in.n; i++)
             s->keep[in.at[i] - s->entry->first] = 1;
     }
-    RP_TRY(rp_program_cut(s->flat, &cut, &out->cut, l->err));
-    RP_TRY(rp_values_arguments(&s->values, &out->cut, &out->arguments, l->err));
-    return rp_trial_once(l->search->on, out->cut.program, out->arguments, out->cut.inputs.n,
-                         l->search->partitions, &out->outputs, &out->n, l->err);
+    return rp_values_run(&s->values, l->search->on, &cut, out, l->err);
 }
 
 /* ---- operations in groups ---- */
@@ -206,18 +191,15 @@ void rp_level_mark(const struct rp_level *l, int side, const uint32_t *from, siz
 
 /* Compares the results of both parts array by array; the verdicts are in the order of the
    arrays. */
-enum rp_code rp_level_judge(const struct rp_level *l, const struct rp_level_part part[2],
-                            struct rp_level_verdict **out)
+enum rp_code rp_level_judge(const struct rp_level *l, const struct rp_trial_cut *left,
+                            const struct rp_trial_cut *right, struct rp_level_verdict **out)
 {
-    struct compared c = {.program = part[0].cut.program,
-                         .arguments = part[0].arguments,
-                         .narguments = part[0].cut.inputs.n,
-                         .want = part[0].outputs,
-                         .got = part[1].outputs,
-                         .n = part[0].n};
+    struct compared c = {rp_trial_cut_part(left, l->search->side[0].partitions), &left->outputs,
+                         &right->outputs};
 
-    *out = calloc(c.n + 1, sizeof **out);
-    return *out ? judge(l->search, &c, *out, l->err) : rp_err_nomem(l->err, "comparing values");
+    *out = calloc(c.want->n + 1, sizeof **out);
+    RP_TRY(rp_err_need(*out, l->err, "comparing values"));
+    return judge(l->search, &c, *out, l->err);
 }
 
 static void verdict_join(struct rp_level_verdict *to, const struct rp_level_verdict *v)
@@ -233,46 +215,39 @@ static void verdict_join(struct rp_level_verdict *to, const struct rp_level_verd
 
 static enum rp_code group_run(struct rp_level *l)
 {
-    struct rp_level_part part[2] = {0};
-    struct rp_level_verdict *v = NULL;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_trial_cut_release) struct rp_trial_cut left = {0}, right = {0};
+    RP_FREED struct rp_level_verdict *v = NULL;
+    const struct rp_level_side *s = &l->side[0];
+    size_t partitions = l->search->side[0].partitions, at = 0;
 
     if (!l->ngroup)
         return RP_OK;
-    for (int k = 0; code == RP_OK && k < 2; k++)
-        code = rp_level_part_run(l, &l->side[k], l->group[k], l->ngroup, &part[k]);
-    if (code == RP_OK && part[0].n != part[1].n)
-        code = rp_err_set(l->err, RP_BUG, "counterparts with different numbers of arrays");
-    if (code == RP_OK)
-        code = rp_level_judge(l, part, &v);
-    if (code == RP_OK) {
-        /* Combines verdicts of arrays to those of their operations. */
-        size_t each = part[0].n / l->search->partitions;
-        const struct rp_level_side *s = &l->side[0];
-        size_t at = 0;
-        for (size_t k = 0; k < l->ngroup; k++) {
-            uint32_t op = l->group[0][k];
-            size_t leaves = rp_shape_leaves(s->flat, s->flat->shape.at[op]);
-            struct rp_level_verdict all = {.is = {.ok = true}};
+    RP_TRY(rp_level_part_run(l, &l->side[0], l->group[0], l->ngroup, &left));
+    RP_TRY(rp_level_part_run(l, &l->side[1], l->group[1], l->ngroup, &right));
+    size_t each = left.outputs.n / partitions;
+    if (left.outputs.n != right.outputs.n)
+        return rp_err_set(l->err, RP_BUG, "counterparts with different numbers of arrays");
+    RP_TRY(rp_level_judge(l, &left, &right, &v));
+    /* Combines verdicts of arrays to those of their operations. */
+    for (size_t k = 0; k < l->ngroup; k++) {
+        uint32_t op = l->group[0][k];
+        size_t leaves = rp_shape_leaves(s->flat, s->flat->shape.at[op]);
+        struct rp_level_verdict all = {.is = {.ok = true}};
 
-            for (size_t p = 0; p < l->search->partitions; p++)
-                for (size_t i = 0; i < leaves; i++)
-                    verdict_join(&all, &v[p * each + at + i]);
-            at += leaves;
-            l->verdict[op] = all;
-            l->state[op] = all.is.ok     ? RP_LEVEL_AGREES
-                           : all.rounded ? RP_LEVEL_ROUNDED
-                                         : RP_LEVEL_DIFFERS;
-            if (all.is.ok)
-                l->side[0].agreed[op] = l->side[1].agreed[l->group[1][k]] = 1;
-        }
+        for (size_t p = 0; p < partitions; p++)
+            for (size_t i = 0; i < leaves; i++)
+                verdict_join(&all, &v[p * each + at + i]);
+        at += leaves;
+        l->verdict[op] = all;
+        l->state[op] = all.is.ok     ? RP_LEVEL_AGREES
+                       : all.rounded ? RP_LEVEL_ROUNDED
+                                     : RP_LEVEL_DIFFERS;
+        if (all.is.ok)
+            l->side[0].agreed[op] = l->side[1].agreed[l->group[1][k]] = 1;
     }
-    free(v);
-    rp_level_part_release(&part[0]);
-    rp_level_part_release(&part[1]);
     l->out->compared += (int64_t)l->ngroup;
     l->ngroup = 0;
-    return code;
+    return RP_OK;
 }
 
 /* Whether an operation has a value to compare in the computation. */
@@ -328,7 +303,7 @@ static enum rp_code prints_make(struct rp_level *l, int side, struct rp_value_pr
             bytes += rp_shape_bytes(s->flat, s->flat->shape.at[op]);
         }
         if (count && (bytes > GROUP_BYTES || k + 1 == s->entry->n)) {
-            RP_SCOPED(rp_level_part_release) struct rp_level_part part;
+            RP_SCOPED(rp_trial_cut_release) struct rp_trial_cut part = {0};
 
             RP_TRY(rp_level_part_run(l, s, ops, count, &part));
             for (size_t i = 0; i < count; i++) {
@@ -336,7 +311,7 @@ static enum rp_code prints_make(struct rp_level *l, int side, struct rp_value_pr
 
                 print->op = ops[i];
                 print->shape = rp_pair_shape(s->flat, s->flat->shape.at[ops[i]]);
-                *n += rp_value_print(part.outputs[i], print);
+                *n += rp_value_print(part.outputs.at[i], print);
             }
             count = 0;
             bytes = 0;

@@ -44,14 +44,6 @@ struct rp_level {
     struct rp_err *err;
 };
 
-/* A part of the entry computation as a separate program: some operations with everything they
-   depend on, and the arrays that go in and come out. */
-struct rp_level_part {
-    struct rp_cut_program cut;
-    struct rp_tensor **arguments, **outputs;
-    size_t n;
-};
-
 /* ---- level.c ---- */
 
 /* Must be released also after a failure. */
@@ -59,19 +51,18 @@ enum rp_code rp_level_side_init(struct rp_level_side *s, const struct rp_pair_se
                                 int which, struct rp_err *err);
 void rp_level_side_release(struct rp_level_side *s);
 
-/* Runs operations of one side with everything that leads to them. Call rp_level_part_release in
+/* Runs operations of one side with everything that leads to them. Call rp_trial_cut_release in
    every case. */
 enum rp_code rp_level_part_run(const struct rp_level *l, struct rp_level_side *s,
-                               const uint32_t *ops, size_t n, struct rp_level_part *out);
-void rp_level_part_release(struct rp_level_part *part);
+                               const uint32_t *ops, size_t n, struct rp_trial_cut *out);
 
 /* Marks in `reached` what `from` depends on; if `stop`, not beyond values that agree. */
 void rp_level_mark(const struct rp_level *l, int side, const uint32_t *from, size_t n, bool stop);
 
 /* Compares the results of both parts array by array; makes a new list of verdicts in the order of
    the arrays. */
-enum rp_code rp_level_judge(const struct rp_level *l, const struct rp_level_part part[2],
-                            struct rp_level_verdict **out);
+enum rp_code rp_level_judge(const struct rp_level *l, const struct rp_trial_cut *left,
+                            const struct rp_trial_cut *right, struct rp_level_verdict **out);
 
 /* Finds counterparts, and compares the values of everything on which the results depend. */
 enum rp_code rp_level_compare(struct rp_level *l, const uint32_t *results, size_t n);

@@ -41,30 +41,27 @@ enum rp_code rp_replay_tighten_narrow(const struct rp_session *s, const struct r
 {
     struct rp_trial_engine on = {.options = run->options};
     struct rp_variants_of of = {.on = &on,
-                                .program = s->program.program,
-                                .arguments = s->arguments,
-                                .narguments = s->signature.nin,
-                                .partitions = s->partitions,
+                                .part = rp_session_part(s),
                                 .tf32 = any_tf32 && rp_rounding_of(s->program.program).products};
     const struct rp_replay *root = result->root;
-    struct rp_variants_verdict *verdicts = calloc(run->noutputs + 1, sizeof *verdicts);
-    double *least = calloc(run->noutputs + 1, sizeof *least);
-    enum rp_code code = rp_err_need(least && verdicts, err, "judging outputs");
+    RP_FREED struct rp_variants_verdict *verdicts = calloc(run->noutputs + 1, sizeof *verdicts);
+    RP_FREED double *least = calloc(run->noutputs + 1, sizeof *least);
     bool open = false;
 
-    for (size_t i = 0; code == RP_OK && i < run->noutputs; i++) {
+    RP_TRY(rp_err_need(least && verdicts, err, "judging outputs"));
+    for (size_t i = 0; i < run->noutputs; i++) {
         least[i] =
             rp_variants_least(want[i], through ? through[i % s->signature.nout] : RP_ELEM_INVALID);
         if (root->outputs[i].reason || root->outputs[i].max_abs <= least[i])
             least[i] = 0;
         open |= least[i] > 0;
     }
-    if (open)
-        code = rp_variants_decide(&of, run->outputs, want, least, run->noutputs, verdicts, err);
-    if (open && code == RP_OK)
+    if (!open)
+        return RP_OK;
+    enum rp_code code =
+        rp_variants_decide(&of, run->outputs, want, least, run->noutputs, verdicts, err);
+    if (code == RP_OK)
         code = say_narrow(verdicts, run->noutputs, result, err);
-    free(verdicts);
-    free(least);
     /* an engine of ours that does not know the program cannot tell */
-    return code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED ? code : RP_OK;
+    return rp_trial_is_ours(code) ? code : RP_OK;
 }

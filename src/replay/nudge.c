@@ -46,18 +46,6 @@ static bool is_nudged(unsigned elem)
     return rp_elem_is_float(elem) || rp_elem_is_complex(elem);
 }
 
-static enum rp_code nudge_all(struct rp_tensor *const *arguments, size_t n, uint64_t *state,
-                              struct rp_tensor **out, struct rp_err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (is_nudged(arguments[i]->elem))
-            RP_TRY(nudged(arguments[i], state, &out[i], err));
-        else
-            out[i] = rp_tensor_keep(arguments[i]);
-    }
-    return RP_OK;
-}
-
 /* ---- constants of loops ---- */
 
 /* Lists the computations that loops call, and those that these call; returns their number. */
@@ -137,26 +125,23 @@ static enum rp_code nudge_constants(const struct rp_program *p, uint64_t *state,
     return RP_OK;
 }
 
-enum rp_code rp_trial_nudged(const struct rp_trial_engine *on, const struct rp_program *p,
-                             struct rp_tensor *const *arguments, size_t narguments,
-                             size_t partitions, struct rp_tensor ***outputs, size_t *n,
-                             struct rp_err *err)
+enum rp_code rp_trial_nudged(const struct rp_trial_engine *on, const struct rp_trial_part *part,
+                             struct rp_tensors *outputs, struct rp_err *err)
 {
-    size_t all = narguments * partitions;
-    struct rp_tensor **changed = calloc(all + 1, sizeof *changed);
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors changed = {0};
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     struct rp_program other;
     uint64_t state = 1;
-    enum rp_code code = changed ? nudge_all(arguments, all, &state, changed, err)
-                                : rp_err_nomem(err, "measuring sensitivity");
 
-    *outputs = NULL;
-    *n = 0;
-    if (code == RP_OK)
-        code = nudge_constants(p, &state, &arena, &other, err);
-    if (code == RP_OK)
-        code = rp_trial_once(on, &other, changed, narguments, partitions, outputs, n, err);
-    rp_tensors_drop(changed, all);
-    rp_arena_release(&arena);
-    return code;
+    RP_TRY(rp_tensors_new(part->narguments * part->partitions, &changed, err));
+    for (size_t i = 0; i < changed.n; i++)
+        if (is_nudged(part->arguments[i]->elem))
+            RP_TRY(nudged(part->arguments[i], &state, &changed.at[i], err));
+        else
+            changed.at[i] = rp_tensor_keep(part->arguments[i]);
+    RP_TRY(nudge_constants(part->program, &state, &arena, &other, err));
+    struct rp_trial_part nudged_part = *part;
+    nudged_part.program = &other;
+    nudged_part.arguments = changed.at;
+    return rp_trial_once(on, &nudged_part, outputs, err);
 }

@@ -180,28 +180,29 @@ static void put_member(struct rp_out *out, const struct member *m)
     rp_tar_put_end(out, m->n);
 }
 
+static void abandon_text(struct rp_out **text)
+{
+    rp_out_abandon(*text);
+}
+
 static enum rp_code write_tar(const struct pack_ctx *p, const char *path, struct rp_err *err)
 {
-    struct rp_out *manifest, *out;
+    RP_SCOPED(abandon_text) struct rp_out *manifest = NULL;
+    struct rp_out *out;
     size_t n;
 
     RP_TRY(rp_out_open_memory(&manifest, err));
     rp_bundle_write(&p->bundle, manifest);
     const char *text = rp_out_borrow_memory(manifest, &n);
-    enum rp_code code = rp_out_flush(manifest, err);
-    if (code == RP_OK)
-        code = rp_out_open(path, &out, err);
-    if (code == RP_OK) {
-        rp_tar_put_header(out, RP_BUNDLE_MANIFEST, n);
-        rp_out_write(out, text, n);
-        rp_tar_put_end(out, n);
-        for (size_t i = 0; i < p->members.n; i++)
-            put_member(out, &p->members.at[i]);
-        rp_tar_put_last(out);
-        code = rp_out_close(out, err);
-    }
-    rp_out_abandon(manifest);
-    return code;
+    RP_TRY(rp_out_flush(manifest, err));
+    RP_TRY(rp_out_open(path, &out, err));
+    rp_tar_put_header(out, RP_BUNDLE_MANIFEST, n);
+    rp_out_write(out, text, n);
+    rp_tar_put_end(out, n);
+    for (size_t i = 0; i < p->members.n; i++)
+        put_member(out, &p->members.at[i]);
+    rp_tar_put_last(out);
+    return rp_out_close(out, err);
 }
 
 static enum rp_code add_expected(struct pack_ctx *p, const struct rp_session *s)
@@ -233,13 +234,22 @@ static void fill_root(const struct pack_ctx *p, const char *to, struct rp_result
             p->bundle.files.at[i].sha256, p->bundle.files.at[i].bytes, true};
 }
 
+static void pack_release(struct pack_ctx *p)
+{
+    for (size_t i = 0; i < p->nwant; i++)
+        rp_tensor_drop(p->want[i]);
+    rp_vec_release(&p->members);
+    rp_bundle_release(&p->bundle);
+    rp_proto_writer_release(&p->made);
+}
+
 static enum rp_code pack_to(struct rp_session *s, const char *to,
                             const struct rp_settings *settings, struct rp_result *result,
                             bool describe, struct rp_err *err)
 {
     const char *flags = getenv("XLA_FLAGS");
     const char *name = strrchr(s->file, '/');
-    struct pack_ctx p = {.arena = &result->arena, .err = err};
+    RP_SCOPED(pack_release) struct pack_ctx p = {.arena = &result->arena, .err = err};
 
     p.bundle.schema = RP_BUNDLE_SCHEMA;
     p.bundle.reprise = rp_version();
@@ -254,22 +264,14 @@ static enum rp_code pack_to(struct rp_session *s, const char *to,
         p.bundle.source = NULL;
         p.bundle.flags = rp_redact_flags(p.bundle.flags, p.arena);
     }
-    enum rp_code code = add_program(&p, s);
-    if (code == RP_OK)
-        code = add_arrays(&p, "in", s->arguments, s->signature.nin, s->partitions,
-                          s->graph ? s->graph->known : NULL);
-    if (code == RP_OK)
-        code = add_expected(&p, s);
-    if (code == RP_OK)
-        code = write_tar(&p, to, err);
-    if (code == RP_OK && describe)
+    RP_TRY(add_program(&p, s));
+    RP_TRY(add_arrays(&p, "in", s->arguments, s->signature.nin, s->partitions,
+                      s->graph ? s->graph->known : NULL));
+    RP_TRY(add_expected(&p, s));
+    RP_TRY(write_tar(&p, to, err));
+    if (describe)
         fill_root(&p, to, result);
-    for (size_t i = 0; i < p.nwant; i++)
-        rp_tensor_drop(p.want[i]);
-    rp_vec_release(&p.members);
-    rp_bundle_release(&p.bundle);
-    rp_proto_writer_release(&p.made);
-    return code;
+    return RP_OK;
 }
 
 enum rp_code rp_replay_pack(struct rp_session *s, const struct rp_settings *settings,

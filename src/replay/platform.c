@@ -81,37 +81,20 @@ static enum rp_code index_array(const struct rp_session *s, unsigned elem, struc
     return RP_OK;
 }
 
-static enum rp_code add_input(struct rp_arrays *to, size_t i, struct rp_tensor *owned,
-                              struct rp_err *err)
-{
-    struct rp_array row = {rp_arena_textf(&to->arena, "in%zu", i), owned};
-    enum rp_code code = rp_arena_check(&to->arena, "preparing inputs", err);
-
-    if (code == RP_OK)
-        code = rp_arrays_add(to, row, err);
-    if (code != RP_OK)
-        rp_tensor_drop(owned);
-    return code;
-}
-
 /* Makes the index in0; what was in0 becomes in1, and so on. */
 static enum rp_code shift_arrays(struct rp_session *s, size_t n, struct rp_err *err)
 {
-    struct rp_arrays arrays = {0};
+    RP_SCOPED(rp_arrays_release) struct rp_arrays arrays = {0};
     struct rp_tensor *t;
-    enum rp_code code = index_array(s, RP_ELEM_S32, &t, err);
 
-    if (code == RP_OK)
-        code = add_input(&arrays, 0, t, err);
-    for (size_t i = 0; code == RP_OK && i < n; i++)
+    RP_TRY(index_array(s, RP_ELEM_S32, &t, err));
+    RP_TRY(rp_arrays_add(&arrays, t, err, "in0"));
+    for (size_t i = 0; i < n; i++)
         if ((t = rp_session_input(s, i)))
-            code = add_input(&arrays, i + 1, rp_tensor_keep(t), err);
-    if (code != RP_OK) {
-        rp_arrays_release(&arrays);
-        return code;
-    }
+            RP_TRY(rp_arrays_add(&arrays, rp_tensor_keep(t), err, "in%zu", i + 1));
     rp_arrays_release(&s->inputs);
     s->inputs = arrays;
+    arrays = (struct rp_arrays){0};
     return RP_OK;
 }
 

@@ -162,8 +162,8 @@ static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
                                          .seed = (uint64_t)rp_settings_int(settings, "seed"),
                                          .partitions = rp_settings_int(settings, "partitions")};
     struct rp_replay *root = result->root;
-    struct rp_session_run run = {0};
-    struct rp_proto_writer compile_options = {0};
+    RP_SCOPED(rp_session_run_release) struct rp_session_run run = {0};
+    RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer compile_options = {0};
 
     if (s->bundle && !rp_settings_has(settings, "seed"))
         options.seed = (uint64_t)s->bundle_seed;
@@ -182,15 +182,10 @@ static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
     rp_replay_choose_products(s, settings, &run, root);
     if (rp_settings_flag(settings, "wait-attach"))
         RP_TRY(rp_wait_attach(err));
-    enum rp_code code =
-        rp_replay_plugin_options(s->arena, settings, &run.options, &compile_options, err);
-    if (code == RP_OK && rp_replay_is_surgery(rp_settings_text(settings, "action")))
-        code = rp_replay_surgery(s, settings, &run, result, err);
-    else if (code == RP_OK)
-        code = replay_execute(s, settings, &run, result, err);
-    rp_session_run_release(&run);
-    rp_proto_writer_release(&compile_options);
-    return code;
+    RP_TRY(rp_replay_plugin_options(s->arena, settings, &run.options, &compile_options, err));
+    return rp_replay_is_surgery(rp_settings_text(settings, "action"))
+               ? rp_replay_surgery(s, settings, &run, result, err)
+               : replay_execute(s, settings, &run, result, err);
 }
 
 /* Runs BladeDISC's two files. */
@@ -221,6 +216,7 @@ static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *data
                                const struct rp_program *other, const struct rp_settings *settings,
                                struct rp_result *result, struct rp_err *err)
 {
+    RP_SCOPED(rp_session_release)
     struct rp_session s = {.arena = &result->arena, .other = other};
     struct rp_replay *root = result->root;
 
@@ -231,37 +227,29 @@ static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *data
     root->format = s.import.format->name;
     s.program = (struct rp_engine_program){
         .program = s.import.program, .name = root->program, .format = root->format};
-    enum rp_code code =
-        s.import.input ? rp_input_slurp(s.import.input, &s.program.bytes, &s.program.nbytes, err)
-                       : RP_OK;
-    if (code == RP_OK && rp_replay_is_graph(&s))
-        code = rp_replay_open_graph(&s, settings, err);
-    else if (code == RP_OK && rp_settings_has(settings, "fetch"))
-        code = rp_err_set(err, RP_USAGE, "--fetch is for TensorFlow graphs, and '%s' is not one",
+    if (s.import.input)
+        RP_TRY(rp_input_slurp(s.import.input, &s.program.bytes, &s.program.nbytes, err));
+    if (rp_replay_is_graph(&s))
+        RP_TRY(rp_replay_open_graph(&s, settings, err));
+    else if (rp_settings_has(settings, "fetch"))
+        return rp_err_set(err, RP_USAGE, "--fetch is for TensorFlow graphs, and '%s' is not one",
                           s.file);
-    if (code == RP_OK && bundle)
-        code = rp_replay_load_bundle(dataset, bundle, &s, !rp_settings_has(settings, "inputs"),
+    if (bundle)
+        RP_TRY(rp_replay_load_bundle(dataset, bundle, &s, !rp_settings_has(settings, "inputs"),
                                      !rp_settings_has(settings, "expect"),
-                                     !rp_settings_has(settings, "fetch"), err);
-    if (code == RP_OK)
-        code = replay_session(ctx, &s, settings, result, err);
-    rp_session_release(&s);
-    return code;
+                                     !rp_settings_has(settings, "fetch"), err));
+    return replay_session(ctx, &s, settings, result, err);
 }
 
 static enum rp_code run_bundle(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                size_t manifest, const struct rp_settings *settings,
                                struct rp_result *result, struct rp_err *err)
 {
-    struct rp_opened_bundle o;
-    enum rp_code code = rp_replay_open_bundle(dataset, manifest, &result->arena, &o, err);
+    RP_SCOPED(rp_replay_close_bundle) struct rp_opened_bundle o = {0};
 
-    if (code == RP_OK)
-        code = rp_replay_check_program(dataset, &o, err);
-    if (code == RP_OK)
-        code = run_source(ctx, dataset, o.program, &o, NULL, settings, result, err);
-    rp_bundle_release(&o.bundle);
-    return code;
+    RP_TRY(rp_replay_open_bundle(dataset, manifest, &result->arena, &o, err));
+    RP_TRY(rp_replay_check_program(dataset, &o, err));
+    return run_source(ctx, dataset, o.program, &o, NULL, settings, result, err);
 }
 
 /* The program in the folder of a SavedModel. */

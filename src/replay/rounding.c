@@ -86,34 +86,28 @@ struct rp_rounding rp_rounding_of(const struct rp_program *p)
 
 /* Outputs of the unchanged program, with changed inputs, and with products in TF32 or not. */
 struct moves {
-    struct rp_tensor **plain, **nudged, **cut;
-    size_t nplain, nnudged, ncut;
+    struct rp_tensors plain, nudged, cut;
 };
 
 static void moves_release(struct moves *m)
 {
-    rp_tensors_drop(m->plain, m->nplain);
-    rp_tensors_drop(m->nudged, m->nnudged);
-    rp_tensors_drop(m->cut, m->ncut);
+    rp_tensors_release(&m->plain);
+    rp_tensors_release(&m->nudged);
+    rp_tensors_release(&m->cut);
 }
 
 static enum rp_code measure(const struct rp_session *s, const struct rp_session_run *run, bool tf32,
                             struct moves *m, struct rp_err *err)
 {
     struct rp_trial_engine on = {.engine = &rp_engine_fast, .options = run->options};
-    const struct rp_program *p = s->program.program;
+    struct rp_trial_part part = rp_session_part(s);
 
     on.options.profile = false;
-    RP_TRY(rp_trial_once(&on, p, s->arguments, s->signature.nin, s->partitions, &m->plain,
-                         &m->nplain, err));
-    RP_TRY(rp_trial_nudged(&on, p, s->arguments, s->signature.nin, s->partitions, &m->nudged,
-                           &m->nnudged, err));
-    if (!tf32)
-        return RP_OK;
+    RP_TRY(rp_trial_once(&on, &part, &m->plain, err));
+    RP_TRY(rp_trial_nudged(&on, &part, &m->nudged, err));
     on.options.tf32 = !on.options.tf32;
     on.options.tf32_convolutions = true;
-    return rp_trial_once(&on, p, s->arguments, s->signature.nin, s->partitions, &m->cut, &m->ncut,
-                         err);
+    return tf32 ? rp_trial_once(&on, &part, &m->cut, err) : RP_OK;
 }
 
 /* The largest movement by rounding of any element of output i. */
@@ -122,12 +116,12 @@ static double moved_most(const struct moves *m, size_t i)
     struct rp_comparison c;
     double most = 0;
 
-    if (i < m->nplain && i < m->nnudged) {
-        rp_compare(m->nudged[i], m->plain[i], NULL, &c);
+    if (i < m->plain.n && i < m->nudged.n) {
+        rp_compare(m->nudged.at[i], m->plain.at[i], NULL, &c);
         most = RP_ROUNDING_NUDGES * c.max_abs;
     }
-    if (i < m->nplain && i < m->ncut) {
-        rp_compare(m->cut[i], m->plain[i], NULL, &c);
+    if (i < m->plain.n && i < m->cut.n) {
+        rp_compare(m->cut.at[i], m->plain.at[i], NULL, &c);
         most += TF32_TIMES * c.max_abs;
     }
     return most;
@@ -142,10 +136,10 @@ static double apart(const struct rp_tensor *a, const struct rp_tensor *b, size_t
 /* The same for one element; infinite if it is not a number. */
 static double moved(const struct moves *m, size_t i, size_t k)
 {
-    double by = RP_ROUNDING_NUDGES * apart(m->nudged[i], m->plain[i], k);
+    double by = RP_ROUNDING_NUDGES * apart(m->nudged.at[i], m->plain.at[i], k);
 
-    if (i < m->ncut)
-        by += TF32_TIMES * apart(m->cut[i], m->plain[i], k);
+    if (i < m->cut.n)
+        by += TF32_TIMES * apart(m->cut.at[i], m->plain.at[i], k);
     return isfinite(by) ? by : (double)INFINITY;
 }
 
@@ -159,15 +153,14 @@ static int by_size(const void *a, const void *b)
 /* The largest movement of the quiet elements of output i. */
 static enum rp_code moved_quiet(const struct moves *m, size_t i, double *out, struct rp_err *err)
 {
-    size_t n = m->plain[i]->n, count = n < SAMPLE ? n : SAMPLE;
-    double *list = calloc(count + 1, sizeof *list);
+    size_t n = m->plain.at[i]->n, count = n < SAMPLE ? n : SAMPLE;
+    RP_FREED double *list = calloc(count + 1, sizeof *list);
 
     RP_TRY(rp_err_need(list, err, "judging outputs"));
     for (size_t k = 0; k < count; k++)
         list[k] = moved(m, i, (size_t)((double)k * ((double)n / (double)count)));
     qsort(list, count, sizeof *list, by_size);
     *out = list[(size_t)(QUIET * (double)count)];
-    free(list);
     return RP_OK;
 }
 
@@ -224,23 +217,22 @@ static enum rp_code find_quiet(const struct rp_session_run *run, struct rp_tenso
     struct rp_replay_output *o = &root->outputs[i], before = *o;
     struct rp_tolerance t = {.absolute = -1, .relative = -1, .ulp = -1};
     struct rp_comparison c = {0};
-    struct rp_tensor *part = NULL;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *part = NULL;
     double quiet = 0;
 
-    if (i >= m->nplain || i >= m->nnudged || m->plain[i]->n != got->n || want[i]->n != got->n ||
-        want[i]->elem != got->elem || !got->n)
+    if (i >= m->plain.n || i >= m->nudged.n || m->plain.at[i]->n != got->n ||
+        want[i]->n != got->n || want[i]->elem != got->elem || !got->n)
         return RP_OK;
     RP_TRY(moved_quiet(m, i, &quiet, err));
     if (!(fmax(quiet, least) * 4 < bound))
         return RP_OK;
     t.rounding = fmax(quiet, least);
-    enum rp_code code = quiet_part(m, i, quiet, got, want[i], &part, err);
-    if (code == RP_OK)
-        rp_compare(part, want[i], &t, &c);
-    if (code == RP_OK && c.wrong >= FEW)
+    RP_TRY(quiet_part(m, i, quiet, got, want[i], &part, err));
+    rp_compare(part, want[i], &t, &c);
+    enum rp_code code = RP_OK;
+    if (c.wrong >= FEW)
         code = judge_by(part, want[i], i, t.rounding, " where rounding does little", result, wrong,
                         err);
-    rp_tensor_drop(part);
     if (code != RP_OK || o->ok)
         *o = before;
     else
@@ -276,8 +268,8 @@ enum rp_code rp_replay_tighten(const struct rp_session *s, const struct rp_sessi
 {
     const struct rp_replay *root = result->root;
     struct rp_rounding sum = rp_rounding_of(s->program.program);
-    double *least = calloc(run->noutputs + 1, sizeof *least);
-    struct moves moves = {0};
+    RP_FREED double *least = calloc(run->noutputs + 1, sizeof *least);
+    RP_SCOPED(moves_release) struct moves moves = {0};
     bool open = false;
     enum rp_code code = RP_OK;
 
@@ -293,8 +285,6 @@ enum rp_code rp_replay_tighten(const struct rp_session *s, const struct rp_sessi
         code = measure(s, run, any_tf32 && sum.products, &moves, err);
     if (open && code == RP_OK)
         code = find_wrong(run, want, least, &moves, result, err);
-    moves_release(&moves);
-    free(least);
     /* an engine of ours that does not know the program cannot tell */
-    return code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED ? code : RP_OK;
+    return rp_trial_is_ours(code) ? code : RP_OK;
 }

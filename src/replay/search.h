@@ -24,14 +24,12 @@ enum rp_complaint { RP_COMPLAINT_NONE, RP_COMPLAINT_WRONG, RP_COMPLAINT_FAILS, R
 /* The smallest part that was found, with its inputs and the correct outputs. */
 struct rp_reproducer {
     enum rp_complaint complaint; /* NONE: the whole program is right */
-    struct rp_cut_program cut;
-    struct rp_tensor **arguments, **expected; /* of all partitions; expected is NULL if unknown */
-    size_t nexpected;
+    struct rp_trial_cut part;    /* its outputs are those that are right; without any if unknown */
     int64_t trials, before; /* number of parts that were run; of operations in the whole program */
     bool hidden;            /* the outputs of the whole program do not show it */
     char message[256];      /* message of an engine that fails */
 };
-void rp_reproducer_release(struct rp_reproducer *r, size_t partitions);
+void rp_reproducer_release(struct rp_reproducer *r);
 
 /* ---- isolate.c ---- */
 
@@ -82,15 +80,8 @@ uint64_t rp_pair_shape(const struct rp_program *p, uint32_t shape);
 
 /* ---- isolate_pair.c ---- */
 
-struct rp_pair_side {
-    const struct rp_program *program;
-    struct rp_tensor *const
-        *arguments; /* partitions * narguments arrays, the same for both sides */
-    size_t narguments;
-};
 struct rp_pair_search {
-    struct rp_pair_side side[2];
-    size_t partitions;
+    struct rp_trial_part side[2]; /* with the same arguments */
     const struct rp_trial_engine *on;
     struct rp_tolerance tolerance;
     bool results_only; /* find only whether they differ, not where */
@@ -111,7 +102,11 @@ struct rp_isolated_pair {
     int64_t rounded;  /* number of results that are off because the program amplifies rounding */
     int64_t unseen;   /* pairs that differ although all results agree; row 0 is the first */
 };
-/* Texts are in the arena; the caller releases the rows. */
+static inline void rp_isolated_pair_release(struct rp_isolated_pair *pair)
+{
+    rp_vec_release(&pair->rows);
+}
+/* Texts are in the arena. Call rp_isolated_pair_release in every case. */
 enum rp_code rp_isolate_pair(const struct rp_pair_search *search, struct rp_arena *arena,
                              struct rp_isolated_pair *out, struct rp_err *err);
 

@@ -78,19 +78,9 @@ static bool recorded_in_blocks(const struct rp_session *s, size_t parts)
 
 static enum rp_code from_blocks(struct rp_session *s, struct rp_err *err)
 {
-    for (size_t k = 0; k < s->snapshot.arguments.n; k++) {
-        struct rp_array row = {rp_arena_textf(&s->inputs.arena, "p%zu_in%zu", k / s->signature.nin,
-                                              k % s->signature.nin),
-                               rp_tensor_keep(s->snapshot.arguments.at[k])};
-        enum rp_code code = rp_arena_check(&s->inputs.arena, "preparing inputs", err);
-
-        if (code == RP_OK)
-            code = rp_arrays_add(&s->inputs, row, err);
-        if (code != RP_OK) {
-            rp_tensor_drop(row.value);
-            return code;
-        }
-    }
+    for (size_t k = 0; k < s->snapshot.arguments.n; k++)
+        RP_TRY(rp_arrays_add(&s->inputs, rp_tensor_keep(s->snapshot.arguments.at[k]), err,
+                             "p%zu_in%zu", k / s->signature.nin, k % s->signature.nin));
     RP_TRY(rp_session_unshard(s, NULL, err));
     return from_arrays(s, s->file, err);
 }
@@ -260,19 +250,16 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
                                 struct rp_err *err)
 {
     const struct rp_engine *engine = run->engine;
-    struct rp_proto_writer made = {0};
+    RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer made = {0};
     struct rp_engine_program program;
 
     run->options.partitions = (unsigned)s->partitions;
     run->options.arguments = s->arguments;
     run->options.narguments = s->arguments ? s->partitions * s->signature.nin : 0;
-    enum rp_code code = module_for_engine(s, engine, &made, &program, err);
+    RP_TRY(module_for_engine(s, engine, &made, &program, err));
     int64_t begin = rp_clock_ns();
-    if (code == RP_OK)
-        code = engine->compile(run->where, &program, &run->options, &run->exe, err);
+    RP_TRY(engine->compile(run->where, &program, &run->options, &run->exe, err));
     run->compile_ns = rp_clock_ns() - begin - (run->exe ? run->exe->load_ns : 0);
-    rp_proto_writer_release(&made);
-    RP_TRY(code);
     if (!run->exe)
         return rp_err_set(err, RP_BUG, "engine '%s' returned no executable", engine->name);
     if (run->exe->narguments != rp_replay_narguments(s, engine))

@@ -195,7 +195,7 @@ static struct rp_tensor *first_block(const struct rp_arrays *arrays, const struc
     snprintf(name, sizeof name, "p0_%s%zu", kind, i);
     struct rp_tensor *t = rp_arrays_find(arrays, name);
     if (!t || t->rank != slot->rank || t->elem != slot->elem ||
-        !memcmp(t->dims, slot->dims, slot->rank * sizeof *t->dims))
+        rp_dims_same(t->dims, t->rank, slot->dims, slot->rank))
         return NULL;
     return t;
 }
@@ -205,15 +205,14 @@ static enum rp_code unshard_one(const struct rp_session *s, const struct rp_slot
                                 struct rp_arrays *arrays, struct rp_err *err)
 {
     const struct rp_tensor *block = first_block(arrays, slot, kind, i);
-    struct rp_array row = {.name = rp_arena_textf(&arrays->arena, "%s%zu", kind, i)};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *whole = NULL;
 
     if (!block)
         return RP_OK;
-    RP_TRY(rp_tensor_new(slot->elem, slot->dims, slot->rank, &row.value, err));
-    memset(row.value->data, 0, rp_tensor_bytes(row.value));
+    RP_TRY(rp_tensor_new(slot->elem, slot->dims, slot->rank, &whole, err));
+    memset(whole->data, 0, rp_tensor_bytes(whole));
     /* copies of a block should be equal; if not, the first one is used, as in JAX */
-    for (size_t k = s->partitions; code == RP_OK && k-- > 0;) {
+    for (size_t k = s->partitions; k-- > 0;) {
         int64_t blocks[RP_TENSOR_RANK];
         struct rp_array *from = NULL;
         struct rp_tile tile;
@@ -223,30 +222,22 @@ static enum rp_code unshard_one(const struct rp_session *s, const struct rp_slot
         for (size_t n = 0; n < arrays->list.n && !from; n++)
             if (!strcmp(arrays->list.at[n].name, name))
                 from = &arrays->list.at[n];
-        if (!from || from->value->rank != block->rank || from->value->elem != block->elem ||
-            memcmp(from->value->dims, block->dims, block->rank * sizeof *block->dims) != 0)
-            code = rp_err_set(err, RP_FORMAT, "'%s' is not recorded as the others are", name);
-        else if (!blocks_of(row.value, &(struct rp_slot){.rank = block->rank, .dims = block->dims},
-                            blocks) ||
-                 !(sharding ? rp_tile_of(sharding, slot->rank, (unsigned)k, &tile) &&
-                                  same_blocks(&tile, blocks)
-                            : tile_in_line(blocks, slot->rank, s->partitions, (unsigned)k, &tile)))
-            code = rp_err_set(err, RP_UNSUPPORTED,
+        if (!from || from->value->elem != block->elem ||
+            !rp_dims_same(from->value->dims, from->value->rank, block->dims, block->rank))
+            return rp_err_set(err, RP_FORMAT, "'%s' is not recorded as the others are", name);
+        if (!blocks_of(whole, &(struct rp_slot){.rank = block->rank, .dims = block->dims},
+                       blocks) ||
+            !(sharding ? rp_tile_of(sharding, slot->rank, (unsigned)k, &tile) &&
+                             same_blocks(&tile, blocks)
+                       : tile_in_line(blocks, slot->rank, s->partitions, (unsigned)k, &tile)))
+            return rp_err_set(err, RP_UNSUPPORTED,
                               "%s%zu is recorded in parts, and the capture does not state where "
                               "the part of partition %zu belongs",
                               kind, i, k);
-        else
-            rp_tile_put(from->value, &tile, row.value);
-        if (code == RP_OK)
-            from->name = ""; /* so that it is not found again */
+        rp_tile_put(from->value, &tile, whole);
+        from->name = ""; /* so that it is not found again */
     }
-    if (code == RP_OK)
-        code = rp_arena_check(&arrays->arena, "importing", err);
-    if (code == RP_OK)
-        code = rp_arrays_add(arrays, row, err);
-    if (code != RP_OK)
-        rp_tensor_drop(row.value);
-    return code;
+    return rp_arrays_add(arrays, rp_tensor_keep(whole), err, "%s%zu", kind, i);
 }
 
 enum rp_code rp_session_unshard(struct rp_session *s, const struct rp_program *compiled,

@@ -182,22 +182,18 @@ static enum rp_code put_first_pair(const struct rp_isolated_pair *found, struct 
 static enum rp_code surgery_isolate_pair(const struct rp_session *s, const struct rp_search *search,
                                          struct rp_result *result, struct rp_err *err)
 {
-    struct rp_pair_side left = {search->program, search->arguments, search->narguments};
-    struct rp_pair_side right = {s->other, search->arguments, search->narguments};
-    struct rp_pair_search two = {
-        {left, right}, search->partitions, search->tested, search->tolerance, false};
+    struct rp_trial_part left = {search->program, search->arguments, search->narguments,
+                                 search->partitions};
+    struct rp_pair_search two = {{left, left}, search->tested, search->tolerance, false};
     struct rp_replay *root = result->root;
-    struct rp_isolated_pair found;
+    RP_SCOPED(rp_isolated_pair_release) struct rp_isolated_pair found = {0};
 
+    two.side[1].program = s->other;
     RP_TRY(rp_session_takes(s, s->other, s->other_file, err));
     root->checked = rp_arena_textf(&result->arena, "%s, operation by operation", s->other_file);
-    enum rp_code code = rp_isolate_pair(&two, &result->arena, &found, err);
-    if (code == RP_OK)
-        code = put_pairs(&found, result, err);
-    if (code == RP_OK)
-        code = put_first_pair(&found, result, err);
-    rp_vec_release(&found.rows);
-    return code;
+    RP_TRY(rp_isolate_pair(&two, &result->arena, &found, err));
+    RP_TRY(put_pairs(&found, result, err));
+    return put_first_pair(&found, result, err);
 }
 
 /* ---- programs that are written ---- */
@@ -213,56 +209,48 @@ static enum rp_code write_program(const struct rp_program *p, const char *path, 
     return writer->write_program(p, path, NULL, err);
 }
 
-static enum rp_code expected_arrays(const struct rp_reproducer *r, size_t partitions,
+static enum rp_code expected_arrays(const struct rp_tensors *list, size_t partitions,
                                     struct rp_arrays *out, struct rp_err *err)
 {
-    size_t each = partitions ? r->nexpected / partitions : 0;
+    size_t each = partitions ? list->n / partitions : 0;
 
-    for (size_t i = 0; i < r->nexpected; i++) {
-        struct rp_array row = {.value = rp_tensor_keep(r->expected[i])};
+    for (size_t i = 0; i < list->n; i++) {
+        struct rp_tensor *t = rp_tensor_keep(list->at[i]);
 
-        row.name = partitions > 1 ? rp_arena_textf(&out->arena, "p%zu_out%zu", i / each, i % each)
-                                  : rp_arena_textf(&out->arena, "out%zu", i);
-        if (rp_arrays_add(out, row, err) != RP_OK) {
-            rp_tensor_drop(row.value);
-            return RP_NOMEM;
-        }
+        RP_TRY(partitions > 1 ? rp_arrays_add(out, t, err, "p%zu_out%zu", i / each, i % each)
+                              : rp_arrays_add(out, t, err, "out%zu", i));
     }
-    return rp_arena_check(&out->arena, "packing", err);
+    return RP_OK;
+}
+
+static void text_release(struct rp_out **text)
+{
+    rp_out_abandon(*text);
 }
 
 /* Packs a part with its inputs and outputs, as a session would be packed. */
-static enum rp_code write_bundle(const struct rp_session *of, struct rp_reproducer *r,
+static enum rp_code write_bundle(const struct rp_session *of, const struct rp_trial_cut *part,
                                  const struct rp_settings *settings, struct rp_result *result,
                                  struct rp_err *err)
 {
+    struct rp_program *p = part->cut.program;
     struct rp_session s = {.arena = &result->arena,
                            .file = of->file,
-                           .import = {.program = r->cut.program},
-                           .arguments = r->arguments,
+                           .import = {.program = p},
+                           .program = {.program = p, .name = of->file, .format = "hlo-text"},
+                           .arguments = part->arguments.at,
                            .partitions = of->partitions};
-    struct rp_out *text;
+    RP_SCOPED(rp_arrays_release) struct rp_arrays expected = {0};
+    RP_SCOPED(text_release) struct rp_out *text = NULL;
 
     RP_TRY(rp_out_open_memory(&text, err));
-    enum rp_code code = rp_hlo_text_print(r->cut.program, text, err);
-    if (code == RP_OK)
-        code = rp_out_flush(text, err);
-    if (code == RP_OK)
-        code = rp_signature_find(r->cut.program, s.arena, &s.signature, err);
-    if (code == RP_OK)
-        code = expected_arrays(r, s.partitions, &s.expected, err);
-    if (code == RP_OK) {
-        size_t n;
-
-        s.program = (struct rp_engine_program){
-            .program = r->cut.program, .name = s.file, .format = "hlo-text"};
-        s.program.bytes = (const uint8_t *)rp_out_borrow_memory(text, &n);
-        s.program.nbytes = n;
-        code = rp_replay_pack(&s, settings, result, err);
-    }
-    rp_arrays_release(&s.expected);
-    rp_out_abandon(text);
-    return code;
+    RP_TRY(rp_hlo_text_print(p, text, err));
+    RP_TRY(rp_out_flush(text, err));
+    RP_TRY(rp_signature_find(p, s.arena, &s.signature, err));
+    RP_TRY(expected_arrays(&part->outputs, s.partitions, &expected, err));
+    s.expected = expected;
+    s.program.bytes = (const uint8_t *)rp_out_borrow_memory(text, &s.program.nbytes);
+    return rp_replay_pack(&s, settings, result, err);
 }
 
 static enum rp_code write_part(const struct rp_session *s, struct rp_reproducer *r,
@@ -272,11 +260,11 @@ static enum rp_code write_part(const struct rp_session *s, struct rp_reproducer 
     const char *to = rp_settings_text(settings, "save");
     struct rp_replay *root = result->root;
 
-    root->operations = r->cut.nops;
+    root->operations = r->part.cut.nops;
     if (rp_text_ends(to, ".tar"))
-        return write_bundle(s, r, settings, result, err);
+        return write_bundle(s, &r->part, settings, result, err);
     root->written = rp_arena_strdup(&result->arena, to);
-    return write_program(r->cut.program, to, err);
+    return write_program(r->part.cut.program, to, err);
 }
 
 /* ---- bisect ---- */
@@ -328,23 +316,20 @@ static enum rp_code surgery_bisect(const struct rp_session *s, const struct rp_s
                                    struct rp_err *err)
 {
     struct rp_replay *root = result->root;
-    struct rp_reproducer r;
-    enum rp_code code = rp_bisect(search, &result->arena, &r, err);
+    RP_SCOPED(rp_reproducer_release) struct rp_reproducer r = {0};
 
-    if (code == RP_OK) {
-        root->complaint = complaint_text(&result->arena, &r);
-        root->operations_before = r.before;
-        root->trials = r.trials;
-    }
-    if (code == RP_OK && r.complaint == RP_COMPLAINT_NONE)
+    RP_TRY(rp_bisect(search, &result->arena, &r, err));
+    root->complaint = complaint_text(&result->arena, &r);
+    root->operations_before = r.before;
+    root->trials = r.trials;
+    if (r.complaint == RP_COMPLAINT_NONE) {
+        root->ok = true;
         result->answer = RP_ANSWER_NO;
-    else if (code == RP_OK)
-        code = write_part(s, &r, settings, result, err);
-    if (code == RP_OK && r.complaint != RP_COMPLAINT_NONE)
-        code = put_left(r.cut.program, result, err);
-    root->ok = r.complaint != RP_COMPLAINT_WRONG && r.complaint != RP_COMPLAINT_FAILS;
-    rp_reproducer_release(&r, search->partitions);
-    return code;
+        return RP_OK;
+    }
+    RP_TRY(write_part(s, &r, settings, result, err));
+    root->ok = r.complaint == RP_COMPLAINT_SLOW;
+    return put_left(r.part.cut.program, result, err);
 }
 
 /* ---- extract ---- */
@@ -370,6 +355,13 @@ struct selection {
     uint8_t *keep;
     size_t noutputs, wanted;
 };
+
+static void selection_release(struct selection *s)
+{
+    free(s->order);
+    free(s->outputs);
+    free(s->keep);
+}
 
 static bool is_source(const struct rp_program *p, uint32_t op)
 {
@@ -408,7 +400,7 @@ static enum rp_code selection_make(struct selection *s, const struct rp_settings
     const struct rp_computation *c = &s->p->computations.at[s->p->entry];
     const char *slice = rp_settings_text(settings, "slice");
     int64_t depth = rp_settings_has(settings, "depth") ? rp_settings_int(settings, "depth") : -1;
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
 
     s->first = c->first;
     s->n = c->n;
@@ -416,9 +408,7 @@ static enum rp_code selection_make(struct selection *s, const struct rp_settings
     s->outputs = calloc((size_t)c->n + 1, sizeof *s->outputs);
     s->keep = calloc((size_t)c->n + 1, 1);
     RP_TRY(rp_err_need(s->order && s->outputs && s->keep, err, "extracting operations"));
-    enum rp_code code = rp_computation_order(s->p, s->p->entry, &scratch, s->order, err);
-    rp_arena_release(&scratch);
-    RP_TRY(code);
+    RP_TRY(rp_computation_order(s->p, s->p->entry, &scratch, s->order, err));
     for (uint32_t i = 0; i < s->n; i++)
         if (!is_source(s->p, s->first + i) && is_wanted(s->p, s->first + i, settings)) {
             s->keep[i] = 1;
@@ -459,29 +449,20 @@ static enum rp_code surgery_extract(const struct rp_session *s, const struct rp_
                                     struct rp_err *err)
 {
     struct rp_replay *root = result->root;
-    struct selection chosen = {.p = search->program};
-    struct rp_reproducer r = {0};
+    RP_SCOPED(selection_release) struct selection chosen = {.p = search->program};
+    RP_SCOPED(rp_reproducer_release) struct rp_reproducer r = {0};
 
     if (!rp_settings_has(settings, "op") && !rp_settings_has(settings, "opcode") &&
         !rp_settings_has(settings, "scope"))
         return rp_err_set(err, RP_USAGE, "'replay extract' needs --op, --opcode or --scope");
-    enum rp_code code = selection_make(&chosen, settings, err);
-    if (code == RP_OK && rp_text_ends(rp_settings_text(settings, "save"), ".tar"))
-        code = rp_search_part(search, chosen.keep, chosen.outputs, chosen.noutputs, &r, err);
-    else if (code == RP_OK)
-        code = rp_program_cut(search->program,
-                              &(struct rp_cut){search->program->entry, chosen.keep, chosen.outputs,
-                                               chosen.noutputs, false},
-                              &r.cut, err);
-    if (code == RP_OK) {
-        root->operations_before = chosen.n;
-        code = write_part(s, &r, settings, result, err);
-    }
-    rp_reproducer_release(&r, search->partitions);
-    free(chosen.order);
-    free(chosen.outputs);
-    free(chosen.keep);
-    return code;
+    RP_TRY(selection_make(&chosen, settings, err));
+    struct rp_cut cut = {search->program->entry, chosen.keep, chosen.outputs, chosen.noutputs,
+                         false};
+    RP_TRY(rp_text_ends(rp_settings_text(settings, "save"), ".tar")
+               ? rp_search_part(search, chosen.keep, chosen.outputs, chosen.noutputs, &r, err)
+               : rp_program_cut(search->program, &cut, &r.part.cut, err));
+    root->operations_before = chosen.n;
+    return write_part(s, &r, settings, result, err);
 }
 
 /* ---- flatten ---- */

@@ -12,11 +12,17 @@
 
 /* ---- runs ---- */
 
-enum rp_code rp_trial_open(const struct rp_trial_engine *on, const struct rp_program *p,
-                           struct rp_tensor *const *arguments, size_t narguments, size_t partitions,
+struct rp_trial_part rp_session_part(const struct rp_session *s)
+{
+    return (struct rp_trial_part){s->program.program, s->arguments, s->signature.nin,
+                                  s->partitions};
+}
+
+enum rp_code rp_trial_open(const struct rp_trial_engine *on, const struct rp_trial_part *part,
                            struct rp_trial *out, struct rp_err *err)
 {
-    struct rp_engine_program program = {.program = p, .name = "part", .format = "hlo-text"};
+    struct rp_engine_program program = {
+        .program = part->program, .name = "part", .format = "hlo-text"};
     struct rp_engine_options options = on->options;
     RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer made = {0};
     struct rp_bytes bytes;
@@ -24,12 +30,12 @@ enum rp_code rp_trial_open(const struct rp_trial_engine *on, const struct rp_pro
 
     *out = (struct rp_trial){0};
     if (on->fault)
-        RP_TRY(rp_program_plant(p, on->fault, &out->planted, &planted, err));
+        RP_TRY(rp_program_plant(part->program, on->fault, &out->planted, &planted, err));
     if (out->planted)
         program.program = out->planted;
-    options.partitions = (unsigned)partitions;
-    options.arguments = arguments;
-    options.narguments = arguments ? narguments * partitions : 0;
+    options.partitions = (unsigned)part->partitions;
+    options.arguments = part->arguments;
+    options.narguments = part->arguments ? part->narguments * part->partitions : 0;
     if (on->engine->wants_module) {
         RP_TRY(rp_hlo_module_write(program.program, &made, err));
         RP_TRY(rp_proto_written(&made, &bytes, err));
@@ -39,15 +45,15 @@ enum rp_code rp_trial_open(const struct rp_trial_engine *on, const struct rp_pro
     RP_TRY(on->engine->compile(on->where, &program, &options, &out->exe, err));
     if (!out->exe)
         return rp_err_set(err, RP_BUG, "engine '%s' returned no executable", on->engine->name);
-    if (out->exe->narguments != narguments)
+    if (out->exe->narguments != part->narguments)
         return rp_err_set(err, RP_FORMAT, "engine '%s' expects %zu inputs, the part has %zu",
-                          on->engine->name, out->exe->narguments, narguments);
+                          on->engine->name, out->exe->narguments, part->narguments);
     out->noutputs = out->exe->noutputs * out->exe->partitions;
     return RP_OK;
 }
 
 enum rp_code rp_trial_run(struct rp_trial *t, struct rp_tensor *const *arguments,
-                          struct rp_tensor **outputs, int64_t *ns, struct rp_err *err)
+                          struct rp_tensors *outputs, int64_t *ns, struct rp_err *err)
 {
     const struct rp_engine *engine = t->exe->engine;
     int64_t took = 0;
@@ -62,19 +68,13 @@ enum rp_code rp_trial_run(struct rp_trial *t, struct rp_tensor *const *arguments
     }
     if (ns)
         *ns = took;
-    RP_TRY(engine->fetch(t->exe, outputs, err));
+    rp_tensors_release(outputs);
+    RP_TRY(rp_tensors_new(t->noutputs, outputs, err));
+    RP_TRY(engine->fetch(t->exe, outputs->at, err));
     /* An output may be a constant, or inside of one; such arrays belong to the executable. */
-    size_t n = t->noutputs;
-    for (size_t i = 0; i < n; i++) {
-        struct rp_tensor *shared = outputs[i], *own;
-
-        if (!shared->borrowed)
-            continue;
-        RP_TRY(rp_tensor_new(shared->elem, shared->dims, shared->rank, &own, err));
-        memcpy(own->data, shared->data, rp_tensor_bytes(shared));
-        rp_tensor_drop(shared);
-        outputs[i] = own;
-    }
+    for (size_t i = 0; i < outputs->n; i++)
+        if (outputs->at[i]->borrowed)
+            RP_TRY(rp_tensor_own(&outputs->at[i], err));
     return RP_OK;
 }
 
@@ -86,33 +86,13 @@ void rp_trial_close(struct rp_trial *t)
     *t = (struct rp_trial){0};
 }
 
-void rp_tensors_drop(struct rp_tensor **list, size_t n)
+enum rp_code rp_trial_once(const struct rp_trial_engine *on, const struct rp_trial_part *part,
+                           struct rp_tensors *outputs, struct rp_err *err)
 {
-    for (size_t i = 0; list && i < n; i++)
-        rp_tensor_drop(list[i]);
-    free(list);
-}
+    RP_SCOPED(rp_trial_close) struct rp_trial t = {0};
 
-enum rp_code rp_trial_once(const struct rp_trial_engine *on, const struct rp_program *p,
-                           struct rp_tensor *const *arguments, size_t narguments, size_t partitions,
-                           struct rp_tensor ***outputs, size_t *n, struct rp_err *err)
-{
-    struct rp_trial t;
-    enum rp_code code = rp_trial_open(on, p, arguments, narguments, partitions, &t, err);
-
-    *outputs = NULL;
-    *n = t.noutputs;
-    if (code == RP_OK) {
-        *outputs = calloc(t.noutputs + 1, sizeof **outputs);
-        code = *outputs ? rp_trial_run(&t, arguments, *outputs, NULL, err)
-                        : rp_err_nomem(err, "running a part");
-    }
-    rp_trial_close(&t);
-    if (code != RP_OK) {
-        rp_tensors_drop(*outputs, *n);
-        *outputs = NULL;
-    }
-    return code;
+    RP_TRY(rp_trial_open(on, part, &t, err));
+    return rp_trial_run(&t, part->arguments, outputs, NULL, err);
 }
 
 void rp_trial_message(const struct rp_err *err, char *out, size_t cap)
@@ -136,8 +116,7 @@ enum rp_code rp_values_init(struct rp_values *v, const struct rp_program *p, siz
 
 void rp_values_forget(struct rp_values *v, uint32_t op)
 {
-    rp_tensors_drop(v->of[op].at, v->of[op].n);
-    v->of[op] = (struct rp_value){0};
+    rp_tensors_release(&v->of[op]);
 }
 
 void rp_values_release(struct rp_values *v)
@@ -157,10 +136,9 @@ enum rp_code rp_values_put(struct rp_values *v, uint32_t op, struct rp_tensor *c
                            size_t each, size_t from, struct rp_err *err)
 {
     size_t leaves = rp_shape_leaves(v->p, v->p->shape.at[op]);
-    struct rp_value new = {.n = leaves * v->partitions};
+    struct rp_tensors new;
 
-    new.at = calloc(new.n + 1, sizeof *new.at);
-    RP_TRY(rp_err_need(new.at, err, "keeping values"));
+    RP_TRY(rp_tensors_new(leaves * v->partitions, &new, err));
     for (size_t k = 0; k < v->partitions; k++)
         for (size_t i = 0; i < leaves; i++)
             new.at[k * leaves + i] = rp_tensor_keep(list[k * each + from + i]);
@@ -169,29 +147,51 @@ enum rp_code rp_values_put(struct rp_values *v, uint32_t op, struct rp_tensor *c
     return RP_OK;
 }
 
-enum rp_code rp_values_arguments(const struct rp_values *v, const struct rp_cut_program *cut,
-                                 struct rp_tensor ***out, struct rp_err *err)
+enum rp_code rp_values_arguments(const struct rp_values *v, struct rp_trial_cut *part,
+                                 struct rp_err *err)
 {
-    size_t n = cut->inputs.n;
+    size_t n = part->cut.inputs.n;
 
-    *out = calloc(n * v->partitions + 1, sizeof **out);
-    RP_TRY(rp_err_need(*out, err, "collecting values"));
+    RP_TRY(rp_tensors_new(n * v->partitions, &part->arguments, err));
     for (size_t i = 0; i < n; i++) {
-        const struct rp_value *value = &v->of[cut->inputs.at[i].op];
+        const struct rp_cut_input *input = &part->cut.inputs.at[i];
+        const struct rp_tensors *value = &v->of[input->op];
         size_t leaves = value->n / v->partitions;
 
-        if (!value->at && v->p->code.at[cut->inputs.at[i].op] == RP_OP_CONSTANT)
+        if (!value->at && v->p->code.at[input->op] == RP_OP_CONSTANT)
             return rp_err_set(err, RP_FORMAT,
                               "the values of constant '%s' are left out of the file: use the "
                               "protobuf of the program",
-                              rp_program_text(v->p, v->p->op_name.at[cut->inputs.at[i].op]));
-        if (!value->at || cut->inputs.at[i].leaf >= leaves)
+                              rp_program_text(v->p, v->p->op_name.at[input->op]));
+        if (!value->at || input->leaf >= leaves)
             return rp_err_set(err, RP_BUG, "the value of '%s' is not known",
-                              rp_program_text(v->p, v->p->op_name.at[cut->inputs.at[i].op]));
+                              rp_program_text(v->p, v->p->op_name.at[input->op]));
         for (size_t k = 0; k < v->partitions; k++)
-            (*out)[k * n + i] = value->at[k * leaves + cut->inputs.at[i].leaf];
+            part->arguments.at[k * n + i] = rp_tensor_keep(value->at[k * leaves + input->leaf]);
     }
     return RP_OK;
+}
+
+enum rp_code rp_values_run(const struct rp_values *v, const struct rp_trial_engine *on,
+                           const struct rp_cut *cut, struct rp_trial_cut *out, struct rp_err *err)
+{
+    *out = (struct rp_trial_cut){0};
+    RP_TRY(rp_program_cut(v->p, cut, &out->cut, err));
+    RP_TRY(rp_values_arguments(v, out, err));
+    struct rp_trial_part part = rp_trial_cut_part(out, v->partitions);
+    return rp_trial_once(on, &part, &out->outputs, err);
+}
+
+struct rp_trial_part rp_trial_cut_part(const struct rp_trial_cut *t, size_t partitions)
+{
+    return (struct rp_trial_part){t->cut.program, t->arguments.at, t->cut.inputs.n, partitions};
+}
+
+void rp_trial_cut_release(struct rp_trial_cut *t)
+{
+    rp_tensors_release(&t->arguments);
+    rp_tensors_release(&t->outputs);
+    rp_cut_release(&t->cut);
 }
 
 /* ---- the judgement ---- */
@@ -208,9 +208,8 @@ static void verdict_add(struct rp_trial_verdict *v, const struct rp_comparison *
 }
 
 /* The narrowest type in the part decides, as in checks of whole programs. */
-static enum rp_code judge_tolerance(const struct rp_trial_judge *judge,
-                                    const struct rp_cut_program *cut, struct rp_tolerance *out,
-                                    struct rp_err *err)
+static enum rp_code judge_tolerance(const struct rp_trial_judge *judge, const struct rp_program *p,
+                                    struct rp_tolerance *out, struct rp_err *err)
 {
     RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     struct rp_signature sig;
@@ -219,8 +218,8 @@ static enum rp_code judge_tolerance(const struct rp_trial_judge *judge,
     *out = judge->tolerance;
 
     out->through = RP_ELEM_INVALID;
-    RP_TRY(rp_signature_find(cut->program, &arena, &sig, err));
-    RP_TRY(rp_precision_find(cut->program, &sig, &arena, &through, err));
+    RP_TRY(rp_signature_find(p, &arena, &sig, err));
+    RP_TRY(rp_precision_find(p, &sig, &arena, &through, err));
     for (size_t i = 0; i < sig.nout; i++)
         if (through[i] != RP_ELEM_INVALID &&
             (out->through == RP_ELEM_INVALID ||
@@ -229,60 +228,52 @@ static enum rp_code judge_tolerance(const struct rp_trial_judge *judge,
     return RP_OK;
 }
 
-enum rp_code rp_trial_sensitivity(const struct rp_trial_engine *on, const struct rp_program *p,
-                                  struct rp_tensor *const *arguments, size_t narguments,
-                                  size_t partitions, double *moved, size_t n, struct rp_err *err)
+enum rp_code rp_trial_sensitivity(const struct rp_trial_engine *on,
+                                  const struct rp_trial_part *part, double *moved, size_t n,
+                                  struct rp_err *err)
 {
     struct rp_trial_engine varied = *on;
-    struct rp_tensor **base = NULL, **other = NULL;
-    size_t nbase = 0, nother = 0;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors base = {0}, other = {0};
 
     memset(moved, 0, n * sizeof *moved);
-    enum rp_code code = rp_trial_once(on, p, arguments, narguments, partitions, &base, &nbase, err);
+    RP_TRY(rp_trial_once(on, part, &base, err));
     /* Other inputs; the same, with sums backward and forward. */
-    for (uint64_t k = 0; code == RP_OK && k <= 2; k++) {
+    for (uint64_t k = 0; k <= 2; k++) {
         varied.options.vary = k;
-        code =
-            k ? rp_trial_once(&varied, p, arguments, narguments, partitions, &other, &nother, err)
-              : rp_trial_nudged(on, p, arguments, narguments, partitions, &other, &nother, err);
-        for (size_t i = 0; code == RP_OK && i < n && i < nbase && i < nother; i++) {
+        RP_TRY(k ? rp_trial_once(&varied, part, &other, err)
+                 : rp_trial_nudged(on, part, &other, err));
+        for (size_t i = 0; i < n && i < base.n && i < other.n; i++) {
             struct rp_comparison c;
 
-            rp_compare(other[i], base[i], NULL, &c);
+            rp_compare(other.at[i], base.at[i], NULL, &c);
             moved[i] = fmax(moved[i], c.max_abs);
         }
-        rp_tensors_drop(other, nother);
-        other = NULL;
     }
-    rp_tensors_drop(base, nbase);
-    return code;
+    return RP_OK;
 }
 
-enum rp_code rp_trial_judge(const struct rp_trial_judge *judge, const struct rp_cut_program *cut,
-                            struct rp_tensor *const *arguments, size_t partitions,
-                            struct rp_tensor *const *got, struct rp_tensor *const *want, size_t n,
+enum rp_code rp_trial_judge(const struct rp_trial_judge *judge, const struct rp_trial_part *part,
+                            const struct rp_tensors *got, const struct rp_tensors *want,
                             struct rp_trial_verdict *out, struct rp_err *err)
 {
     struct rp_tolerance tolerance;
-    double *moved, most = 0;
+    double most = 0;
 
     *out = (struct rp_trial_verdict){.ok = true};
-    RP_TRY(judge_tolerance(judge, cut, &tolerance, err));
-    for (size_t i = 0; i < n; i++) {
+    RP_TRY(judge_tolerance(judge, part->program, &tolerance, err));
+    for (size_t i = 0; i < want->n; i++) {
         struct rp_comparison c;
 
-        rp_compare(got[i], want[i], &tolerance, &c);
+        rp_compare(got->at[i], want->at[i], &tolerance, &c);
         verdict_add(out, &c);
     }
     if (out->ok || out->reason)
         return RP_OK;
-    moved = calloc(n + 1, sizeof *moved);
-    enum rp_code code = moved ? rp_trial_sensitivity(judge->oracle, cut->program, arguments,
-                                                     cut->inputs.n, partitions, moved, n, err)
-                              : rp_err_nomem(err, "measuring sensitivity");
-    for (size_t i = 0; code == RP_OK && i < n; i++)
+    RP_FREED double *moved = calloc(want->n + 1, sizeof *moved);
+    RP_TRY(rp_err_need(moved, err, "measuring sensitivity"));
+    RP_TRY(rp_trial_sensitivity(judge->oracle, part, moved, want->n, err));
+    for (size_t i = 0; i < want->n; i++)
         most = fmax(most, moved[i]);
-    free(moved);
     out->sensitive = isfinite(out->max_abs) && most * 4 >= out->max_abs;
-    return code;
+    return RP_OK;
 }

@@ -118,24 +118,20 @@ static enum rp_code excuse_sources(const struct rp_session *s, struct rp_replay 
                                    struct rp_arena *arena, struct rp_err *err)
 {
     const struct rp_program *p = s->program.program;
-    uint32_t *stack;
     bool any = false;
 
     for (uint32_t i = 0; i < p->nops; i++)
         any |= is_random(p, i) || is_decomposition(p, i);
     if (!any)
         return RP_OK;
-    uint8_t *seen = malloc((size_t)p->nops + 1);
-    stack = malloc(((size_t)p->nops + 1) * sizeof *stack);
-    for (size_t i = 0; seen && stack && i < root->noutputs; i++)
+    RP_FREED uint8_t *seen = malloc((size_t)p->nops + 1);
+    RP_FREED uint32_t *stack = malloc(((size_t)p->nops + 1) * sizeof *stack);
+    RP_TRY(rp_err_need(seen && stack, err, "judging outputs"));
+    for (size_t i = 0; i < root->noutputs; i++)
         if (!root->outputs[i].ok && !root->outputs[i].reason)
             excuse_output(s, &root->outputs[i], s->signature.out[i % s->signature.nout].op, seen,
                           stack, arena);
-    any = seen && stack;
-    free(seen);
-    free(stack);
-    return any ? rp_arena_check(arena, "judging outputs", err)
-               : rp_err_nomem(err, "judging outputs");
+    return rp_arena_check(arena, "judging outputs", err);
 }
 
 /* ---- rounding ---- */
@@ -152,13 +148,12 @@ static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay
                                     struct rp_err *err)
 {
     struct rp_trial_engine on = {.engine = &rp_engine_fast, .options = run->options};
-    double *moved = calloc(root->noutputs + 1, sizeof *moved);
+    struct rp_trial_part part = rp_session_part(s);
+    RP_FREED double *moved = calloc(root->noutputs + 1, sizeof *moved);
 
     RP_TRY(rp_err_need(moved, err, "judging outputs"));
     on.options.profile = false;
-    enum rp_code code =
-        rp_trial_sensitivity(&on, s->program.program, s->arguments, s->signature.nin, s->partitions,
-                             moved, root->noutputs, err);
+    enum rp_code code = rp_trial_sensitivity(&on, &part, moved, root->noutputs, err);
     for (size_t i = 0; code == RP_OK && i < root->noutputs; i++) {
         struct rp_replay_output *o = &root->outputs[i];
 
@@ -177,11 +172,8 @@ static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay
                 "a unit in the last place or its sums run in another order)",
                 moved[i]);
     }
-    free(moved);
     /* an engine of ours that does not know the program cannot tell */
-    return code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED
-               ? code
-               : rp_arena_check(arena, "judging outputs", err);
+    return rp_trial_is_ours(code) ? code : rp_arena_check(arena, "judging outputs", err);
 }
 
 /* ---- all of it ---- */
@@ -227,23 +219,19 @@ enum rp_code rp_replay_excuse(const struct rp_session *s, const struct rp_sessio
          * no file says. */
         struct rp_arena *arena = &result->arena;
         struct rp_trial_engine on = {.options = run->options};
-        struct rp_variants_of of = {.on = &on,
-                                    .program = s->program.program,
-                                    .arguments = s->arguments,
-                                    .narguments = s->signature.nin,
-                                    .partitions = s->partitions};
-        struct rp_variants v = {0};
+        struct rp_variants_of of = {.on = &on, .part = rp_session_part(s)};
+        RP_SCOPED(rp_variants_release) struct rp_variants v = {0};
         enum rp_code code = RP_OK;
         bool open = false;
         for (size_t i = 0; i < root->noutputs; i++)
             open |= is_open(&root->outputs[i]);
         if (open)
             code = rp_variants_cut(&v, &of, err);
-        for (size_t i = 0; open && code == RP_OK && i < root->noutputs && i < v.n && i < v.ncut;
-             i++) {
+        for (size_t i = 0;
+             open && code == RP_OK && i < root->noutputs && i < v.plain.n && i < v.cut.n; i++) {
             struct rp_comparison c;
 
-            rp_compare(v.cut[i], v.plain[i], NULL, &c);
+            rp_compare(v.cut.at[i], v.plain.at[i], NULL, &c);
             if (is_open(&root->outputs[i]) && 4 * c.max_abs >= root->outputs[i].max_abs)
                 root->outputs[i].verdict = rp_arena_textf(
                     arena,
@@ -251,10 +239,7 @@ enum rp_code rp_replay_excuse(const struct rp_session *s, const struct rp_sessio
                     "default (it moves by %.3g by them; --products f32 says that it was not)",
                     c.max_abs);
         }
-        rp_variants_release(&v);
-        RP_TRY(code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED
-                   ? code
-                   : rp_arena_check(arena, "judging outputs", err));
+        RP_TRY(rp_trial_is_ours(code) ? code : rp_arena_check(arena, "judging outputs", err));
     }
     root->ok = true;
     for (size_t i = 0; i < root->noutputs; i++)

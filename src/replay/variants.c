@@ -39,10 +39,10 @@ RP_LIMIT(SAMPLE, "elements", "a median of so many is as good as that of all");
 
 void rp_variants_release(struct rp_variants *v)
 {
-    rp_tensors_drop(v->plain, v->n);
-    rp_tensors_drop(v->cut, v->ncut);
+    rp_tensors_release(&v->plain);
+    rp_tensors_release(&v->cut);
     for (size_t j = 0; j < RP_VARIANTS; j++)
-        rp_tensors_drop(v->other[j], v->nother[j]);
+        rp_tensors_release(&v->other[j]);
 }
 
 /* Options of a run on our own engine, which is the only one that can round differently. */
@@ -55,11 +55,9 @@ static struct rp_trial_engine plain_of(const struct rp_variants_of *of)
 }
 
 static enum rp_code variant_run(const struct rp_variants_of *of, const struct rp_trial_engine *on,
-                                struct rp_tensor ***list, size_t *n, struct rp_err *err)
+                                struct rp_tensors *list, struct rp_err *err)
 {
-    return *list ? RP_OK
-                 : rp_trial_once(on, of->program, of->arguments, of->narguments, of->partitions,
-                                 list, n, err);
+    return list->at ? RP_OK : rp_trial_once(on, &of->part, list, err);
 }
 
 enum rp_code rp_variants_cut(struct rp_variants *v, const struct rp_variants_of *of,
@@ -67,10 +65,10 @@ enum rp_code rp_variants_cut(struct rp_variants *v, const struct rp_variants_of 
 {
     struct rp_trial_engine on = plain_of(of);
 
-    RP_TRY(variant_run(of, &on, &v->plain, &v->n, err));
+    RP_TRY(variant_run(of, &on, &v->plain, err));
     on.options.tf32 = !on.options.tf32;
     on.options.tf32_convolutions = true;
-    return variant_run(of, &on, &v->cut, &v->ncut, err);
+    return variant_run(of, &on, &v->cut, err);
 }
 
 /* Runs two variants, then four, then eight. */
@@ -80,10 +78,10 @@ static enum rp_code variants_more(struct rp_variants *v, const struct rp_variant
     struct rp_trial_engine on = plain_of(of);
     size_t to = v->count ? 2 * v->count : 2;
 
-    RP_TRY(of->tf32 ? rp_variants_cut(v, of, err) : variant_run(of, &on, &v->plain, &v->n, err));
+    RP_TRY(of->tf32 ? rp_variants_cut(v, of, err) : variant_run(of, &on, &v->plain, err));
     for (; v->count < to; v->count++) {
         on.options.vary = v->count + 1;
-        RP_TRY(variant_run(of, &on, &v->other[v->count], &v->nother[v->count], err));
+        RP_TRY(variant_run(of, &on, &v->other[v->count], err));
     }
     return RP_OK;
 }
@@ -98,15 +96,15 @@ static double number(const struct rp_tensor *t, size_t k)
 /* The difference between variants in output i, element k. */
 static double moved(const struct rp_variants *v, size_t i, size_t k)
 {
-    double most = 0, plain = number(v->plain[i], k);
+    double most = 0, plain = number(v->plain.at[i], k);
 
     for (size_t j = 0; j < v->count; j++) {
-        double by = fabs(number(v->other[j][i], k) - plain);
+        double by = fabs(number(v->other[j].at[i], k) - plain);
 
         most = by <= most ? most : by; /* NaN stays */
     }
-    if (i < v->ncut)
-        most += fabs(number(v->cut[i], k) - plain);
+    if (i < v->cut.n)
+        most += fabs(number(v->cut.at[i], k) - plain);
     return most;
 }
 
@@ -141,7 +139,7 @@ static enum rp_code middle_of(const struct rp_variants *v, size_t i, const struc
                               struct rp_err *err)
 {
     size_t count = n < SAMPLE ? n : SAMPLE, used = 0;
-    double *list = calloc(2 * count + 1, sizeof *list);
+    RP_FREED double *list = calloc(2 * count + 1, sizeof *list);
 
     *out = 0;
     RP_TRY(rp_err_need(list, err, "judging outputs"));
@@ -162,7 +160,6 @@ static enum rp_code middle_of(const struct rp_variants *v, size_t i, const struc
     qsort(list, used, sizeof *list, by_size);
     if (used >= MIDDLE_OF)
         *out = list[used / 2];
-    free(list);
     return RP_OK;
 }
 
@@ -174,10 +171,10 @@ enum rp_code rp_variants_judge(const struct rp_variants *v, size_t i, const stru
     double ahead = 0, middle;
 
     *out = (struct rp_variants_verdict){0};
-    if (i >= v->n || v->plain[i]->n != got->n || want->n != got->n || !got->n)
+    if (i >= v->plain.n || v->plain.at[i]->n != got->n || want->n != got->n || !got->n)
         return RP_OK;
     for (size_t j = 0; j < v->count; j++)
-        if (i >= v->nother[j] || v->other[j][i]->n != got->n)
+        if (i >= v->other[j].n || v->other[j].at[i]->n != got->n)
             return RP_OK;
     out->known = true;
     for (size_t k = 0; k < n; k++)
@@ -189,9 +186,9 @@ enum rp_code rp_variants_judge(const struct rp_variants *v, size_t i, const stru
     }
     RP_TRY(middle_of(v, i, got, want, n, least, &middle, err));
     for (size_t j = 0; j < v->count; j++)
-        ahead = fmax(ahead, fabs(drift(v->other[j][i], v->plain[i], want, n)));
-    if (i < v->ncut)
-        ahead += fabs(drift(v->cut[i], v->plain[i], want, n));
+        ahead = fmax(ahead, fabs(drift(v->other[j].at[i], v->plain.at[i], want, n)));
+    if (i < v->cut.n)
+        ahead += fabs(drift(v->cut.at[i], v->plain.at[i], want, n));
     out->drift = drift(got, want, want, n);
     ahead = DRIFT_TIMES * fmax(ahead, least / fmax(rp_largest_magnitude(want), 1e-300));
     out->why = out->wrong                 ? "at its worst"

@@ -9,14 +9,12 @@
 #define RP_VARIANTS 8
 
 struct rp_variants {
-    struct rp_tensor **plain, **other[RP_VARIANTS], **cut; /* cut: with products in TF32, or not */
-    size_t n, nother[RP_VARIANTS], ncut, count;
+    struct rp_tensors plain, other[RP_VARIANTS], cut; /* cut: with products in TF32, or not */
+    size_t count;
 };
 struct rp_variants_of {
     const struct rp_trial_engine *on; /* with its options, variants run on `fast` */
-    const struct rp_program *program;
-    struct rp_tensor *const *arguments;
-    size_t narguments, partitions;
+    struct rp_trial_part part;
     bool tf32; /* one side may have multiplied so */
 };
 /* Makes only `plain` and `cut`. Must be released in every case. */

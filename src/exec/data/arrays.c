@@ -15,6 +15,8 @@
 #include "io/input.h"
 #include "program/floats.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -312,18 +314,6 @@ static enum rp_code zip_array(const struct zip_member *m, struct rp_tensor **out
     return rp_npy_parse(plain, m->plain, out, err);
 }
 
-static enum rp_code arrays_add(struct rp_arrays *to, const char *name, size_t n,
-                               struct rp_tensor *value, struct rp_err *err)
-{
-    struct rp_array row = {rp_arena_copy(&to->arena, name, n), value};
-    enum rp_code code =
-        row.name ? rp_arrays_add(to, row, err) : rp_err_nomem(err, "reading arrays");
-
-    if (code != RP_OK)
-        rp_tensor_drop(value);
-    return code;
-}
-
 enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_limits *limits,
                              struct rp_arrays *out, struct rp_err *err)
 {
@@ -334,7 +324,7 @@ enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_lim
 
     if (n >= 6 && !memcmp(bytes, "\x93NUMPY", 6)) {
         RP_TRY(rp_npy_parse(bytes, n, &t, err));
-        return arrays_add(out, "", 0, t, err);
+        return rp_arrays_add(out, t, err, "%s", "");
     }
     if (n < 4 || memcmp(bytes, "PK", 2) != 0)
         return ZIP_BAD(0, "it is neither .npz nor .npy");
@@ -348,7 +338,7 @@ enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_lim
         enum rp_code code = zip_array(&m, &t, err);
         if (code != RP_OK)
             return rp_err_prefix(err, code, "member '%.*s'", (int)m.nname, (const char *)m.name);
-        RP_TRY(arrays_add(out, (const char *)m.name, m.nname - 4, t, err));
+        RP_TRY(rp_arrays_add(out, t, err, "%.*s", (int)m.nname - 4, (const char *)m.name));
     }
     return RP_OK;
 }
@@ -380,10 +370,29 @@ void rp_arrays_release(struct rp_arrays *arrays)
     rp_arena_release(&arrays->arena);
 }
 
-enum rp_code rp_arrays_add(struct rp_arrays *arrays, struct rp_array array, struct rp_err *err)
+enum rp_code rp_arrays_add(struct rp_arrays *arrays, struct rp_tensor *value, struct rp_err *err,
+                           const char *name, ...)
 {
-    RP_TRY(rp_names_add(&arrays->places, array.name, (uint32_t)arrays->list.n, err));
-    return rp_vec_push(&arrays->list, array, err);
+    struct rp_array row = {NULL, value};
+    va_list args, again;
+
+    va_start(args, name);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, name, args);
+    char *text = rp_arena_alloc(&arrays->arena, (size_t)n + 1, 1);
+    if (text)
+        vsnprintf(text, (size_t)n + 1, name, again);
+    row.name = text;
+    va_end(again);
+    va_end(args);
+    enum rp_code code = rp_err_need(text, err, "keeping arrays");
+    if (code == RP_OK)
+        code = rp_names_add(&arrays->places, text, (uint32_t)arrays->list.n, err);
+    if (code == RP_OK)
+        code = rp_vec_push(&arrays->list, row, err);
+    if (code != RP_OK)
+        rp_tensor_drop(value);
+    return code;
 }
 
 struct rp_tensor *rp_arrays_find(const struct rp_arrays *arrays, const char *name)
@@ -408,7 +417,7 @@ struct rp_tensor *rp_arrays_find(const struct rp_arrays *arrays, const char *nam
 
 static bool same_dims(const struct rp_tensor *t, const int64_t *dims, size_t rank)
 {
-    return t->rank == rank && (!rank || !memcmp(t->dims, dims, rank * sizeof *dims));
+    return rp_dims_same(t->dims, t->rank, dims, rank);
 }
 
 static bool has_npy_type(unsigned elem)

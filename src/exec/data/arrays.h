@@ -28,8 +28,9 @@ enum rp_code rp_arrays_read(const char *path, const struct rp_limits *limits, st
 enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_limits *limits,
                              struct rp_arrays *out, struct rp_err *err);
 void rp_arrays_release(struct rp_arrays *arrays);
-/* Takes over the value if it succeeds; the name must last as long as the arrays. */
-enum rp_code rp_arrays_add(struct rp_arrays *arrays, struct rp_array array, struct rp_err *err);
+/* Adds a value under a name; takes it over, also on failure. */
+enum rp_code rp_arrays_add(struct rp_arrays *arrays, struct rp_tensor *value, struct rp_err *err,
+                           const char *name, ...) RP_PRINTF(4, 5);
 struct rp_tensor *rp_arrays_find(const struct rp_arrays *arrays, const char *name); /* borrowed */
 
 enum rp_code rp_arrays_write(const char *path, const struct rp_array *list, size_t n,

@@ -174,8 +174,7 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
 
     memset(c, 0, sizeof *c);
     c->n = got->n;
-    if (got->rank != want->rank ||
-        (got->rank && memcmp(got->dims, want->dims, got->rank * sizeof *got->dims) != 0)) {
+    if (!rp_dims_same(got->dims, got->rank, want->dims, want->rank)) {
         c->reason = "the shapes differ";
         return;
     }

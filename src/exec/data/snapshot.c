@@ -223,28 +223,21 @@ static enum rp_code take_varints(struct reader *r, const struct shape *s, struct
 static enum rp_code take_values(struct reader *r, const struct shape *s, struct rp_bytes data,
                                 bool varints, bool lasting, void *to)
 {
-    struct rp_tensor *t;
-    enum rp_code code;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *borrowed = NULL, *t = NULL;
 
     RP_TRY(check_room(r, s, varints, data));
     if (lasting && !varints && !order_of(s) && rp_elem_bits(s->elem) >= 8) {
-        RP_TRY(rp_tensor_borrow(s->elem, s->dims, s->rank, data.at, &t, r->err));
-        if (data.n == rp_tensor_bytes(t))
-            return push_dim(to, t, r->err);
-        rp_tensor_drop(t);
+        RP_TRY(rp_tensor_borrow(s->elem, s->dims, s->rank, data.at, &borrowed, r->err));
+        if (data.n == rp_tensor_bytes(borrowed))
+            return push_dim(to, rp_tensor_keep(borrowed), r->err);
     }
     RP_TRY(rp_tensor_new(s->elem, s->dims, s->rank, &t, r->err));
-    if (varints)
-        code = take_varints(r, s, data, t);
-    else /* old writers packed small types */
-        code = rp_tensor_permute(t, order_of(s), data.n != t->n && rp_elem_bits(s->elem) < 8,
-                                 data.at, data.n, r->err);
-    if (code == RP_OK)
-        rp_tensor_tidy(t);
-    if (code == RP_OK)
-        return push_dim(to, t, r->err);
-    rp_tensor_drop(t);
-    return code;
+    RP_TRY(varints ? take_varints(r, s, data, t)
+                   : rp_tensor_permute(t, order_of(s), /* old writers packed small types */
+                                       data.n != t->n && rp_elem_bits(s->elem) < 8, data.at, data.n,
+                                       r->err));
+    rp_tensor_tidy(t);
+    return push_dim(to, rp_tensor_keep(t), r->err);
 }
 
 static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const struct shape *s,
@@ -290,9 +283,8 @@ static enum rp_code read_literal(struct reader *r, struct rp_bytes bytes, unsign
 static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **at,
                              const uint8_t *end, void *to)
 {
-    struct rp_tensor *t;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *t = NULL;
     size_t n = 1;
-    enum rp_code code;
 
     if (s->dynamic) {
         if ((size_t)(end - *at) < 4 * s->rank)
@@ -317,17 +309,14 @@ static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **
                              (unsigned long long)snapshot_place(r, end),
                              bytes - (size_t)(end - *at));
     const uint32_t *order = order_of(s);
-    if (!order && rp_elem_bits(s->elem) >= 8 && s->elem != RP_ELEM_PRED)
-        code = rp_tensor_borrow(s->elem, s->dims, s->rank, *at, &t, r->err);
-    else
-        code = rp_tensor_new(s->elem, s->dims, s->rank, &t, r->err);
-    if (code == RP_OK && !t->borrowed)
-        code = rp_tensor_permute(t, order, true, *at, bytes, r->err);
+    if (!order && rp_elem_bits(s->elem) >= 8 && s->elem != RP_ELEM_PRED) {
+        RP_TRY(rp_tensor_borrow(s->elem, s->dims, s->rank, *at, &t, r->err));
+    } else {
+        RP_TRY(rp_tensor_new(s->elem, s->dims, s->rank, &t, r->err));
+        RP_TRY(rp_tensor_permute(t, order, true, *at, bytes, r->err));
+    }
     *at += bytes;
-    if (code == RP_OK)
-        return push_dim(to, t, r->err);
-    rp_tensor_drop(t);
-    return code;
+    return push_dim(to, rp_tensor_keep(t), r->err);
 }
 
 static enum rp_code raw_parts(struct reader *r, struct shape *s, const uint8_t **at,

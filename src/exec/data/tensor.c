@@ -175,9 +175,41 @@ enum rp_code rp_tensor_align(struct rp_tensor *t, struct rp_tensor **out, struct
         *out = rp_tensor_keep(t);
         return RP_OK;
     }
+    return rp_tensor_copy(t, out, err);
+}
+
+enum rp_code rp_tensor_copy(const struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err)
+{
     RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, out, err));
     memcpy((*out)->data, t->data, rp_tensor_bytes(t));
     return RP_OK;
+}
+
+enum rp_code rp_tensor_own(struct rp_tensor **t, struct rp_err *err)
+{
+    struct rp_tensor *own;
+
+    if (!(*t)->borrowed && atomic_load_explicit(&(*t)->users, memory_order_acquire) == 1)
+        return RP_OK;
+    RP_TRY(rp_tensor_copy(*t, &own, err));
+    rp_tensor_drop(*t);
+    *t = own;
+    return RP_OK;
+}
+
+enum rp_code rp_tensors_new(size_t n, struct rp_tensors *out, struct rp_err *err)
+{
+    out->n = n;
+    out->at = calloc(n + 1, sizeof(struct rp_tensor *));
+    return rp_err_need(out->at, err, "making a list of arrays");
+}
+
+void rp_tensors_release(struct rp_tensors *list)
+{
+    if (list->at)
+        drop_parts(list->at, list->n);
+    free(list->at);
+    *list = (struct rp_tensors){0};
 }
 
 size_t rp_tensor_leaves(const struct rp_tensor *t)

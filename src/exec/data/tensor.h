@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define RP_TENSOR_RANK  32
 #define RP_TENSOR_DEPTH 128 /* limit for nested tuples; shapes nest less (64) */
@@ -55,6 +56,15 @@ static inline void rp_tensor_drop_at(struct rp_tensor **t) /* for RP_SCOPED */
     rp_tensor_drop(*t);
 }
 
+/* A list of values that it owns, some of which may be NULL. */
+struct rp_tensors {
+    struct rp_tensor **at;
+    size_t n;
+};
+/* Makes a list of n values, which are NULL; call rp_tensors_release in every case. */
+enum rp_code rp_tensors_new(size_t n, struct rp_tensors *out, struct rp_err *err);
+void rp_tensors_release(struct rp_tensors *list);
+
 static inline size_t rp_tensor_bytes(const struct rp_tensor *t)
 {
     return t->n * t->unit;
@@ -68,6 +78,9 @@ static inline bool rp_tensor_is_unaligned(const struct rp_tensor *t)
 }
 /* Returns a new use of the array, or of a copy if it is unaligned. */
 enum rp_code rp_tensor_align(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err);
+enum rp_code rp_tensor_copy(const struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err);
+/* Replaces the array by a copy, unless its data belongs to this use alone. */
+enum rp_code rp_tensor_own(struct rp_tensor **t, struct rp_err *err);
 
 /* The number of arrays in a value. */
 size_t rp_tensor_leaves(const struct rp_tensor *t);
@@ -101,6 +114,12 @@ size_t rp_tensor_packed_bytes(unsigned elem, size_t n, bool packed);
 
 /* "f32[2,3]"; cap of 512 is enough for any array. */
 size_t rp_tensor_shape_text(const struct rp_tensor *t, char *out, size_t cap);
+
+/* Whether two lists of dimensions are the same. */
+static inline bool rp_dims_same(const int64_t *a, size_t na, const int64_t *b, size_t nb)
+{
+    return na == nb && (!na || !memcmp(a, b, na * sizeof *a));
+}
 
 /* Row-major strides of dims. */
 void rp_strides(const int64_t *dims, size_t rank, int64_t *out);

@@ -25,8 +25,8 @@ struct executable {
     struct rp_plan *plan;
     struct rp_signature signature;
     struct rp_pool *pool;
-    struct rp_tensor **arguments; /* partitions * nparams values */
-    struct rp_tensor **results;   /* results of the last run, one for each partition */
+    struct rp_tensors arguments; /* partitions * nparams values */
+    struct rp_tensors results;   /* results of the last run, one for each partition */
     size_t nparams;
     int64_t *times;
     int64_t timeout_ns; /* of a run; 0: none */
@@ -40,12 +40,8 @@ void rp_eval_release(struct rp_executable *base)
 {
     struct executable *x = (struct executable *)base;
 
-    for (size_t i = 0; x->arguments && i < x->base.partitions * x->nparams; i++)
-        rp_tensor_drop(x->arguments[i]);
-    for (size_t i = 0; x->results && i < x->base.partitions; i++)
-        rp_tensor_drop(x->results[i]);
-    free(x->arguments);
-    free(x->results);
+    rp_tensors_release(&x->arguments);
+    rp_tensors_release(&x->results);
     free(x->times);
     free(x->calls);
     rp_vec_release(&x->rows);
@@ -70,14 +66,13 @@ static enum rp_code executable_build(struct executable *x, const struct rp_engin
     x->nparams = x->plan->entry->nparams;
     x->timeout_ns = options->timeout_ns;
     x->vary = options->vary;
-    x->arguments = calloc(x->base.partitions * x->nparams + 1, sizeof(struct rp_tensor *));
-    x->results = calloc(x->base.partitions, sizeof(struct rp_tensor *));
+    RP_TRY(rp_tensors_new(x->base.partitions * x->nparams, &x->arguments, err));
+    RP_TRY(rp_tensors_new(x->base.partitions, &x->results, err));
     if (options->profile) {
         x->times = calloc(nops, sizeof *x->times);
         x->calls = calloc(nops, sizeof *x->calls);
+        RP_TRY(rp_err_need(x->times && x->calls, err, "compiling"));
     }
-    if (!x->arguments || !x->results || (options->profile && (!x->times || !x->calls)))
-        return rp_err_nomem(err, "compiling");
     if (threaded && x->base.partitions == 1) {
         uint64_t mode = rp_subnormals_flush(); /* threads inherit the mode from here */
         enum rp_code code = rp_pool_new(options->threads, &x->pool, err);
@@ -132,11 +127,12 @@ struct uploaded {
     bool *aligned;  /* by node */
 };
 
-static enum rp_code find_parameters(const struct rp_graph *g, size_t nparams, struct uploaded *out,
+static enum rp_code find_parameters(const struct rp_graph *g, size_t nparams,
+                                    struct rp_arena *arena, struct uploaded *out,
                                     struct rp_err *err)
 {
-    out->node = malloc((nparams + 1) * sizeof *out->node);
-    out->aligned = calloc((size_t)g->n + 1, sizeof *out->aligned);
+    out->node = RP_ARENA_NEW(arena, uint32_t, nparams + 1);
+    out->aligned = RP_ARENA_NEW(arena, bool, (size_t)g->n + 1);
     RP_TRY(rp_err_need(out->node && out->aligned, err, "uploading"));
     memset(out->node, 0xff, nparams * sizeof *out->node);
     for (uint32_t i = 0; i < g->n; i++) {
@@ -159,8 +155,7 @@ struct leaves {
 static enum rp_code assemble_value(const struct rp_value_shape *shape, struct leaves *leaves,
                                    size_t *budget, struct rp_tensor **out, struct rp_err *err)
 {
-    enum rp_code code = RP_OK;
-    uint32_t n = 0;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
     if (shape->elem == RP_ELEM_TOKEN)
         return rp_tensor_token(out, err);
@@ -181,19 +176,11 @@ static enum rp_code assemble_value(const struct rp_value_shape *shape, struct le
         *budget -= rp_tensor_bytes(t);
         return rp_tensor_align(t, out, err);
     }
-    struct rp_tensor **parts = calloc(shape->nparts + 1, sizeof(struct rp_tensor *));
-    RP_TRY(rp_err_need(parts, err, "uploading"));
-    while (n < shape->nparts && code == RP_OK) {
-        code = assemble_value(shape->parts[n], leaves, budget, &parts[n], err);
-        n += code == RP_OK;
-    }
-    if (code == RP_OK)
-        code = rp_tensor_tuple(parts, n, out, err);
-    else
-        while (n-- > 0)
-            rp_tensor_drop(parts[n]);
-    free(parts);
-    return code;
+    RP_TRY(rp_tensors_new(shape->nparts, &parts, err));
+    for (uint32_t i = 0; i < shape->nparts; i++)
+        RP_TRY(assemble_value(shape->parts[i], leaves, budget, &parts.at[i], err));
+    parts.n = 0; /* the tuple takes them over */
+    return rp_tensor_tuple(parts.at, shape->nparts, out, err);
 }
 
 static enum rp_code check_argument(const struct rp_slot *slot, const struct rp_tensor *t, size_t i,
@@ -201,8 +188,7 @@ static enum rp_code check_argument(const struct rp_slot *slot, const struct rp_t
 {
     char have[512];
 
-    if (t->elem == slot->elem && t->rank == slot->rank &&
-        (!t->rank || !memcmp(t->dims, slot->dims, t->rank * sizeof *t->dims)))
+    if (t->elem == slot->elem && rp_dims_same(t->dims, t->rank, slot->dims, slot->rank))
         return RP_OK;
     rp_tensor_shape_text(t, have, sizeof have);
     return rp_err_set(err, RP_FORMAT,
@@ -214,15 +200,15 @@ static enum rp_code upload_arguments(struct executable *x, const struct uploaded
 {
     size_t budget = align_budget(), none = 0;
 
-    for (size_t i = 0; i < x->base.partitions * x->nparams; i++) {
+    for (size_t i = 0; i < x->arguments.n; i++) {
         uint32_t node = of->node[i % x->nparams];
 
-        rp_tensor_drop(x->arguments[i]);
-        x->arguments[i] = NULL;
+        rp_tensor_drop(x->arguments.at[i]);
+        x->arguments.at[i] = NULL;
         if (node != RP_NONE) {
             enum rp_code code =
                 assemble_value(x->plan->entry->nodes[node].shape, &leaves,
-                               of->aligned[node] ? &budget : &none, &x->arguments[i], err);
+                               of->aligned[node] ? &budget : &none, &x->arguments.at[i], err);
 
             if (code != RP_OK)
                 return rp_err_prefix(err, code, "parameter %zu", i % x->nparams);
@@ -236,22 +222,19 @@ enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const 
 {
     struct executable *x = (struct executable *)base;
     struct leaves leaves = {arguments, arguments + base->partitions * base->narguments};
-    struct uploaded of = {0};
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
+    struct uploaded of;
 
     for (size_t p = 0; p < base->partitions; p++)
         for (size_t i = 0; i < base->narguments; i++)
             RP_TRY(
                 check_argument(&x->signature.in[i], arguments[p * base->narguments + i], i, err));
-    enum rp_code code = find_parameters(x->plan->entry, x->nparams, &of, err);
-    if (code == RP_OK)
-        code = upload_arguments(x, &of, leaves, err);
-    free(of.node);
-    free(of.aligned);
-    if (x->times)
+    if (x->times) {
         memset(x->times, 0, x->plan->program->nops * sizeof *x->times);
-    if (x->calls)
         memset(x->calls, 0, x->plan->program->nops * sizeof *x->calls);
-    return code;
+    }
+    RP_TRY(find_parameters(x->plan->entry, x->nparams, &scratch, &of, err));
+    return upload_arguments(x, &of, leaves, err);
 }
 
 /* ---- running ---- */
@@ -281,7 +264,7 @@ static enum rp_code run_partition(void *user, unsigned p, struct rp_err *err)
         e.calls = x->calls;
     }
     enum rp_code code =
-        rp_eval_graph(&e, x->plan->entry, x->arguments + p * x->nparams, &x->results[p], err);
+        rp_eval_graph(&e, x->plan->entry, x->arguments.at + p * x->nparams, &x->results.at[p], err);
     rp_subnormals_restore(mode);
     return code;
 }
@@ -292,8 +275,8 @@ enum rp_code rp_eval_run(struct rp_executable *base, struct rp_err *err)
     struct partition_run run = {.x = x};
 
     for (size_t p = 0; p < base->partitions; p++) {
-        rp_tensor_drop(x->results[p]);
-        x->results[p] = NULL;
+        rp_tensor_drop(x->results.at[p]);
+        x->results.at[p] = NULL;
     }
     if (base->partitions == 1)
         return run_partition(&run, 0, err);
@@ -309,9 +292,7 @@ static enum rp_code fetch_array(struct rp_tensor *t, struct rp_tensor **out, str
         owner = owner->parts[0];
     if (!owner->borrowed)
         return rp_tensor_align(t, out, err);
-    RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, out, err));
-    memcpy((*out)->data, t->data, rp_tensor_bytes(t));
-    return RP_OK;
+    return rp_tensor_copy(t, out, err);
 }
 
 /* Fetches the arrays of a value, depth first. */
@@ -330,11 +311,11 @@ enum rp_code rp_eval_fetch(struct rp_executable *base, struct rp_tensor **output
     struct executable *x = (struct executable *)base;
 
     for (size_t p = 0; p < base->partitions; p++) {
-        if (!x->results[p] || rp_tensor_leaves(x->results[p]) != base->noutputs)
+        if (!x->results.at[p] || rp_tensor_leaves(x->results.at[p]) != base->noutputs)
             return rp_err_set(
                 err, RP_FORMAT,
                 "the program returned a different number of results than it declares");
-        RP_TRY(fetch_leaves(x->results[p], &outputs, err));
+        RP_TRY(fetch_leaves(x->results.at[p], &outputs, err));
     }
     return RP_OK;
 }
@@ -373,15 +354,13 @@ enum rp_code rp_eval_spans(struct rp_executable *base, unsigned runs, struct rp_
         if (code == RP_OK)
             code = rp_vec_push(&out->list, whole, err);
     }
-    enum rp_code gathered = RP_OK;
     for (size_t p = 0; p < x->base.partitions; p++) {
-        for (size_t i = 0; i < x->spans[p].list.n && gathered == RP_OK; i++)
-            gathered =
-                rp_vec_push(&out->list, x->spans[p].list.at[i], gathered == RP_OK ? err : NULL);
+        for (size_t i = 0; i < x->spans[p].list.n && code == RP_OK; i++)
+            code = rp_vec_push(&out->list, x->spans[p].list.at[i], err);
         out->dropped += x->spans[p].dropped;
         rp_vec_release(&x->spans[p].list);
     }
     free(x->spans);
     x->spans = NULL;
-    return code == RP_OK ? gathered : code;
+    return code;
 }

@@ -31,6 +31,19 @@ enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, 
     return code == RP_OK ? code : rp_err_prefix(err, code, "%s '%s'", node->opcode, node->name);
 }
 
+enum rp_code rp_node_give(const struct rp_node *node, struct rp_tensors *parts,
+                          struct rp_tensor **out, struct rp_err *err)
+{
+    if (node->shape->elem != RP_ELEM_TUPLE) {
+        *out = parts->at[0];
+        parts->at[0] = NULL;
+        return RP_OK;
+    }
+    size_t n = parts->n;
+    parts->n = 0;
+    return rp_tensor_tuple(parts->at, n, out, err);
+}
+
 /* Kernels rely on the declared shapes, so every value is checked against the shape of its node. */
 static bool value_fits(const struct rp_value_shape *shape, const struct rp_tensor *t)
 {
@@ -287,31 +300,21 @@ enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
 
 /* ---- structure ---- */
 
-static enum rp_code eval_parameter(struct rp_eval *e, const struct rp_node *node,
-                                   struct rp_tensor *const *in, struct rp_tensor **out,
-                                   struct rp_err *err)
+static RP_KERNEL(eval_parameter)
 {
-    (void)e;
-    (void)in;
     *out = NULL;
     return rp_node_error(node, RP_BUG, err, "a parameter was evaluated");
 }
 
-static enum rp_code eval_tuple(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static RP_KERNEL(eval_tuple)
 {
-    (void)e;
     for (uint32_t i = 0; i < node->nin; i++)
         rp_tensor_keep(in[i]);
     return rp_tensor_tuple(in, node->nin, out, err);
 }
 
-static enum rp_code eval_tuple_element(struct rp_eval *e, const struct rp_node *node,
-                                       struct rp_tensor *const *in, struct rp_tensor **out,
-                                       struct rp_err *err)
+static RP_KERNEL(eval_tuple_element)
 {
-    (void)e;
     if (node->value < 0 || (size_t)node->value >= in[0]->nparts)
         return rp_node_error(node, RP_FORMAT, err, "the tuple has no element %lld",
                              (long long)node->value);
@@ -319,33 +322,21 @@ static enum rp_code eval_tuple_element(struct rp_eval *e, const struct rp_node *
     return RP_OK;
 }
 
-static enum rp_code eval_token(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static RP_KERNEL(eval_token)
 {
-    (void)e;
-    (void)node;
-    (void)in;
     return rp_tensor_token(out, err);
 }
 
 /* Copy, opt-barrier, domain, the end of an asynchronous pair. */
-enum rp_code rp_kernel_same(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+RP_KERNEL(rp_kernel_same)
 {
-    (void)e;
-    (void)node;
-    (void)err;
     *out = rp_tensor_keep(in[0]);
     return RP_OK;
 }
 
 /* A start gives (operands, results, ...), of which its done takes the results. */
-static enum rp_code eval_async_done(struct rp_eval *e, const struct rp_node *node,
-                                    struct rp_tensor *const *in, struct rp_tensor **out,
-                                    struct rp_err *err)
+static RP_KERNEL(eval_async_done)
 {
-    (void)e;
     if (in[0]->elem != RP_ELEM_TUPLE) {
         *out = rp_tensor_keep(in[0]);
         return RP_OK;
@@ -357,25 +348,18 @@ static enum rp_code eval_async_done(struct rp_eval *e, const struct rp_node *nod
 }
 
 /* copy-start gives (destination, source, context), of which the done takes the first. */
-static enum rp_code eval_copy_done(struct rp_eval *e, const struct rp_node *node,
-                                   struct rp_tensor *const *in, struct rp_tensor **out,
-                                   struct rp_err *err)
+static RP_KERNEL(eval_copy_done)
 {
-    (void)e;
     if (in[0]->elem == RP_ELEM_TUPLE && in[0]->nparts < 1)
         return rp_node_error(node, RP_FORMAT, err, "the matching start operation has no result");
     *out = rp_tensor_keep(in[0]->elem == RP_ELEM_TUPLE ? in[0]->parts[0] : in[0]);
     return RP_OK;
 }
 
-static enum rp_code eval_copy_start(struct rp_eval *e, const struct rp_node *node,
-                                    struct rp_tensor *const *in, struct rp_tensor **out,
-                                    struct rp_err *err)
+static RP_KERNEL(eval_copy_start)
 {
     struct rp_tensor *parts[3];
 
-    (void)e;
-    (void)node;
     RP_TRY(rp_tensor_token(&parts[2], err));
     parts[0] = rp_tensor_keep(in[0]);
     parts[1] = rp_tensor_keep(in[0]);
@@ -384,9 +368,8 @@ static enum rp_code eval_copy_start(struct rp_eval *e, const struct rp_node *nod
 
 /* ---- calls ---- */
 
-static enum rp_code check_call(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(check_call)
 {
-    (void)plan;
     if (node->ncalled < 1)
         return rp_node_error(node, RP_FORMAT, err, "no called computation");
     if (node->called[0]->nparams != node->nin)
@@ -395,17 +378,13 @@ static enum rp_code check_call(struct rp_plan *plan, struct rp_node *node, struc
     return RP_OK;
 }
 
-static enum rp_code eval_call(struct rp_eval *e, const struct rp_node *node,
-                              struct rp_tensor *const *in, struct rp_tensor **out,
-                              struct rp_err *err)
+static RP_KERNEL(eval_call)
 {
     return rp_eval_graph(e, node->called[0], in, out, err);
 }
 
 /* Gives (operands, results), which async-done expects. */
-static enum rp_code eval_async_start(struct rp_eval *e, const struct rp_node *node,
-                                     struct rp_tensor *const *in, struct rp_tensor **out,
-                                     struct rp_err *err)
+static RP_KERNEL(eval_async_start)
 {
     struct rp_tensor *parts[2];
 
@@ -419,9 +398,8 @@ static enum rp_code eval_async_start(struct rp_eval *e, const struct rp_node *no
     return rp_tensor_tuple(parts, 2, out, err);
 }
 
-enum rp_code rp_while_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_while_prepare)
 {
-    (void)plan;
     if (node->ncalled != 2 || node->called[0]->nparams != 1 || node->called[1]->nparams != 1)
         return rp_node_error(node, RP_FORMAT, err, "a body and a condition are required");
     return RP_OK;
@@ -477,34 +455,23 @@ static enum rp_code run_iterations(struct rp_eval *e, const struct rp_node *node
     }
 }
 
-static enum rp_code eval_while(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static RP_KERNEL(eval_while)
 {
-    struct rp_tensor *state = rp_tensor_keep(in[0]);
-    struct rp_tensor **kept = calloc(node->called[0]->n, sizeof(struct rp_tensor *));
-    struct rp_tape_frame more = {0};
-    enum rp_code code = rp_err_need(kept, err, "evaluating");
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *state = rp_tensor_keep(in[0]);
+    RP_SCOPED(rp_tensors_release) struct rp_tensors kept = {0};
+    RP_SCOPED(rp_tape_end) struct rp_tape_frame more = {0};
 
-    if (code == RP_OK && node->called[1]->tape && !e->times && !e->spans)
-        code = rp_tape_begin(node->called[1]->tape, &more, err);
-    if (code == RP_OK)
-        code = run_iterations(e, node, &more, kept, &state, err);
-    rp_tape_end(&more);
-    for (uint32_t i = 0; kept && i < node->called[0]->n; i++)
-        rp_tensor_drop(kept[i]);
-    free(kept);
-    if (code != RP_OK) {
-        rp_tensor_drop(state);
-        return code;
-    }
+    RP_TRY(rp_tensors_new(node->called[0]->n, &kept, err));
+    if (node->called[1]->tape && !e->times && !e->spans)
+        RP_TRY(rp_tape_begin(node->called[1]->tape, &more, err));
+    RP_TRY(run_iterations(e, node, &more, kept.at, &state, err));
     *out = state;
+    state = NULL;
     return RP_OK;
 }
 
-static enum rp_code check_branches(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(check_branches)
 {
-    (void)plan;
     if (!node->ncalled || node->nin != node->ncalled + 1)
         return rp_node_error(node, RP_FORMAT, err, "%u operands for %u branches", node->nin,
                              node->ncalled);
@@ -512,9 +479,7 @@ static enum rp_code check_branches(struct rp_plan *plan, struct rp_node *node, s
 }
 
 /* By a pred: true, false; or by an index: a value out of range means the last branch. */
-static enum rp_code eval_conditional(struct rp_eval *e, const struct rp_node *node,
-                                     struct rp_tensor *const *in, struct rp_tensor **out,
-                                     struct rp_err *err)
+static RP_KERNEL(eval_conditional)
 {
     int64_t which = rp_tensor_integer(in[0], 0);
 

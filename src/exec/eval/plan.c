@@ -330,7 +330,7 @@ static bool takes_unaligned(const struct rp_node *node)
     }
 }
 
-static enum rp_code prepare_node(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_node)
 {
     node->kernel = plan->kernels[node->code];
     if (!node->kernel)
@@ -385,18 +385,14 @@ static bool calls_refused(const struct rp_node *node)
     return false;
 }
 
-static enum rp_code run_refused(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static RP_KERNEL(run_refused)
 {
-    (void)e;
-    (void)in;
     *out = NULL;
     return rp_err_set(err, RP_UNSUPPORTED, "%s", (const char *)node->attrs);
 }
 
 /* An operation in a branch or a loop may never run, so it is refused when it is reached. */
-static enum rp_code refuse_later(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(refuse_later)
 {
     static const struct rp_kernel refused = {RP_OP_FOREIGN, NULL, run_refused};
     struct rp_err why = RP_ERR_INIT;

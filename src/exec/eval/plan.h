@@ -25,12 +25,20 @@ struct rp_value_shape {
     size_t n; /* elements */
 };
 
-/* Reads the attributes of a node into node->attrs; RP_UNSUPPORTED if it cannot be run. */
-typedef enum rp_code rp_prepare_fn(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
-/* in: node->nin borrowed values; *out gets a new use. */
-typedef enum rp_code rp_kernel_fn(struct rp_eval *e, const struct rp_node *node,
-                                  struct rp_tensor *const *in, struct rp_tensor **out,
-                                  struct rp_err *err);
+/* Declares or defines a function that reads the attributes of a node into node->attrs;
+   RP_UNSUPPORTED if it cannot be run. */
+#define RP_PREPARE(name)                                                    \
+    enum rp_code name(RP_UNUSED struct rp_plan *plan, struct rp_node *node, \
+                      RP_UNUSED struct rp_err *err)
+typedef RP_PREPARE(rp_prepare_fn);
+
+/* Declares or defines a kernel. in: node->nin borrowed values; *out gets a new use. Most kernels
+   need only some of the parameters. */
+#define RP_KERNEL(name)                                                                  \
+    enum rp_code name(RP_UNUSED struct rp_eval *e, RP_UNUSED const struct rp_node *node, \
+                      RP_UNUSED struct rp_tensor *const *in, struct rp_tensor **out,     \
+                      RP_UNUSED struct rp_err *err)
+typedef RP_KERNEL(rp_kernel_fn);
 
 struct rp_kernel {
     uint16_t code;          /* enum rp_opcode */
@@ -208,14 +216,15 @@ bool rp_shape_is_array(const struct rp_value_shape *shape);
 enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, struct rp_err *err);
 enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tensor **out,
                              struct rp_err *err);
+/* Makes the node's value of its parts, which are taken over: a tuple, or the only part. */
+enum rp_code rp_node_give(const struct rp_node *node, struct rp_tensors *parts,
+                          struct rp_tensor **out, struct rp_err *err);
 
 /* Copies n items to the arena of the plan; NULL if memory ran out. */
 void *rp_plan_copy(struct rp_plan *plan, const void *from, size_t n, size_t size);
 
-enum rp_code rp_while_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+RP_PREPARE(rp_while_prepare);
 /* Structure and control flow; ends with a row without `run`. */
 extern const struct rp_kernel rp_kernels_control[];
 /* The result is the first operand. */
-enum rp_code rp_kernel_same(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out,
-                            struct rp_err *err);
+RP_KERNEL(rp_kernel_same);

@@ -47,7 +47,7 @@ enum rp_code rp_node_expect(const struct rp_node *node, const char *what,
     char found[200], wanted[200];
 
     if ((elem == RP_ELEM_INVALID || is->elem == elem) && rp_literal_unit(is->elem) &&
-        is->rank == rank && (!rank || !memcmp(is->dims, dims, rank * sizeof *dims)))
+        rp_dims_same(is->dims, is->rank, dims, rank))
         return RP_OK;
     shape_text(is->elem, is->dims, is->rank, found, sizeof found);
     shape_text(elem == RP_ELEM_INVALID ? is->elem : elem, dims, rank, wanted, sizeof wanted);
@@ -160,13 +160,14 @@ static bool fits(shape_of from, shape_of to)
 {
     if (from == to)
         return true;
-    if (from->elem != to->elem || from->nparts != to->nparts || from->rank != to->rank ||
+    if (from->elem != to->elem || from->nparts != to->nparts ||
+        !rp_dims_same(from->dims, from->rank, to->dims, to->rank) ||
         (from->dynamic && !to->dynamic && from->elem != RP_ELEM_TUPLE))
         return false;
     for (uint32_t i = 0; i < from->nparts; i++)
         if (!fits(from->parts[i], to->parts[i]))
             return false;
-    return !from->rank || !memcmp(from->dims, to->dims, from->rank * sizeof *from->dims);
+    return true;
 }
 
 static enum rp_code handed_on(const struct look *l, const char *what, shape_of from,

@@ -168,13 +168,12 @@ struct spread {
     const char *from;
 };
 
-static enum rp_code copy_piece(void *user, size_t job, struct rp_err *err)
+static RP_JOB(copy_piece)
 {
     const struct spread *p = user;
     struct rp_strided s = *p->s;
     int64_t begin = (int64_t)job * p->piece, left = s.dims[p->dim] - begin;
 
-    (void)err;
     s.dims[p->dim] = left < p->piece ? left : p->piece;
     rp_strided_copy(&s, p->to + begin * s.to[p->dim] * (int64_t)s.unit,
                     p->from + begin * s.from[p->dim] * (int64_t)s.unit);

@@ -33,6 +33,14 @@ struct tape_ctx {
     size_t nodes; /* walked so far */
 };
 
+static void tape_release(struct tape_ctx *m)
+{
+    rp_vec_release(&m->regs);
+    rp_vec_release(&m->ops);
+    rp_vec_release(&m->results);
+    rp_vec_release(&m->parts);
+}
+
 static unsigned kept_elem(const struct tape_ctx *m, unsigned elem)
 {
     return m->wide && rp_elem_is_small_float(elem) ? RP_ELEM_F32 : elem;
@@ -168,31 +176,28 @@ static enum rp_code node_reg(struct tape_ctx *m, const struct rp_node *node, con
 static enum rp_code tape_walk(struct tape_ctx *m, const struct rp_graph *g, const uint32_t *args,
                               uint32_t *root, struct rp_err *err)
 {
-    uint32_t *reg_of = calloc((size_t)g->n + 1, sizeof *reg_of);
-    enum rp_code code = rp_err_need(reg_of, err, "planning");
+    RP_FREED uint32_t *reg_of = calloc((size_t)g->n + 1, sizeof *reg_of);
 
+    RP_TRY(rp_err_need(reg_of, err, "planning"));
     m->nodes += g->n;
-    if (code == RP_OK && m->nodes > MOST_NODES)
-        code =
-            rp_err_set(err, RP_LIMIT, "a scalar function of more than %d operations", MOST_NODES);
+    if (m->nodes > MOST_NODES)
+        return rp_err_set(err, RP_LIMIT, "a scalar function of more than %d operations",
+                          MOST_NODES);
     m->depth++;
-    for (uint32_t i = 0; code == RP_OK && i < g->n; i++) {
+    for (uint32_t i = 0; i < g->n; i++) {
         const struct rp_node *node = &g->nodes[i];
 
         if (node->skip)
             continue;
-        if (node->code == RP_OP_TUPLE && i == g->root && m->depth == 1) {
-            for (uint32_t k = 0; code == RP_OK && k < node->nin; k++)
-                code = rp_vec_push(&m->results, reg_of[node->in[k]], err);
-            continue;
-        }
-        code = node_reg(m, node, args, reg_of, &reg_of[i], err);
+        if (node->code == RP_OP_TUPLE && i == g->root && m->depth == 1)
+            for (uint32_t k = 0; k < node->nin; k++)
+                RP_TRY(rp_vec_push(&m->results, reg_of[node->in[k]], err));
+        else
+            RP_TRY(node_reg(m, node, args, reg_of, &reg_of[i], err));
     }
     m->depth--;
-    if (code == RP_OK)
-        *root = reg_of[g->root];
-    free(reg_of);
-    return code;
+    *root = reg_of[g->root];
+    return RP_OK;
 }
 
 static enum rp_code tape_parameter(struct tape_ctx *m, const struct rp_node *node,
@@ -274,29 +279,21 @@ static size_t tape_nparams(const struct rp_graph *g)
 enum rp_code rp_tape_new(struct rp_plan *plan, const struct rp_graph *graph, bool wide,
                          struct rp_tape **out, struct rp_err *err)
 {
-    struct tape_ctx m = {.plan = plan, .wide = wide};
+    RP_SCOPED(tape_release) struct tape_ctx m = {.plan = plan, .wide = wide};
     size_t nparams = tape_nparams(graph);
-    uint32_t *args = calloc(nparams + 1, sizeof *args), root = 0;
-    enum rp_code code = rp_err_need(args, err, "planning");
+    RP_FREED uint32_t *args = calloc(nparams + 1, sizeof *args);
+    uint32_t root = 0;
 
     *out = NULL;
-    if (code == RP_OK)
-        code = tape_parameters(&m, graph, nparams, args, err);
-    if (code == RP_OK)
-        code = tape_walk(&m, graph, args, &root, err);
-    if (code == RP_OK && !m.results.n)
-        code = rp_vec_push(&m.results, root, err);
-    for (size_t i = 0; code == RP_OK && i < m.results.n; i++)
+    RP_TRY(rp_err_need(args, err, "planning"));
+    RP_TRY(tape_parameters(&m, graph, nparams, args, err));
+    RP_TRY(tape_walk(&m, graph, args, &root, err));
+    if (!m.results.n)
+        RP_TRY(rp_vec_push(&m.results, root, err));
+    for (size_t i = 0; i < m.results.n; i++)
         if (m.results.at[i] >= m.regs.n)
-            code = rp_err_set(err, RP_UNSUPPORTED, "a result is no scalar");
-    if (code == RP_OK)
-        code = tape_finish(&m, graph, nparams, out, err);
-    rp_vec_release(&m.regs);
-    rp_vec_release(&m.ops);
-    rp_vec_release(&m.results);
-    rp_vec_release(&m.parts);
-    free(args);
-    return code;
+            return rp_err_set(err, RP_UNSUPPORTED, "a result is no scalar");
+    return tape_finish(&m, graph, nparams, out, err);
 }
 
 static size_t register_bytes(const struct rp_tape_reg *reg, size_t lanes)

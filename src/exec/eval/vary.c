@@ -95,20 +95,6 @@ static bool is_counted(double x, int mantissa)
     return x == nearbyint(x) && fabs(x) <= ldexp(1, mantissa > 2 ? mantissa - 2 : 0);
 }
 
-/* The result, for this user alone. */
-static enum rp_code own_result(struct rp_tensor **out, struct rp_err *err)
-{
-    struct rp_tensor *t = *out, *own;
-
-    if (!t->borrowed && atomic_load_explicit(&t->users, memory_order_acquire) == 1)
-        return RP_OK;
-    RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, &own, err));
-    memcpy(own->data, t->data, rp_tensor_bytes(t));
-    rp_tensor_drop(t);
-    *out = own;
-    return RP_OK;
-}
-
 /* Terms that cancel: a sum that is smaller than its largest term is what its order makes of it.
    Such sums run one term after the other, forward or backward, and round to the type each time. */
 struct sums {
@@ -130,9 +116,7 @@ static void sum_terms(struct sums *s, const struct rp_tensor *in, bool backward)
     }
 }
 
-static enum rp_code reorder_sums(struct rp_eval *e, const struct rp_node *node,
-                                 struct rp_tensor *const *in, struct rp_tensor **out,
-                                 struct rp_err *err)
+static RP_KERNEL(reorder_sums)
 {
     const struct rp_attr *over = rp_node_attr(e->plan, node, RP_ATTR_DIMENSIONS);
     size_t n = (*out)->n, nover = 0, step = 1;
@@ -156,15 +140,14 @@ static enum rp_code reorder_sums(struct rp_eval *e, const struct rp_node *node,
     for (size_t k = 0; k < n; k++)
         s.all[k] = s.ordered[k] = rp_tensor_number(in[1], 0);
     sum_terms(&s, in[0], e->backward);
-    RP_TRY(own_result(out, err));
+    RP_TRY(rp_tensor_own(out, err));
     for (size_t k = 0; k < n; k++)
         if (s.largest[k] > fabs(s.all[k]) && isfinite(s.largest[k]))
             rp_tensor_set(*out, k, s.ordered[k]);
     return RP_OK;
 }
 
-enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+RP_KERNEL(rp_vary_result)
 {
     double terms;
     unsigned units;
@@ -174,7 +157,7 @@ enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node,
     if (!rp_elem_is_small_float(t->elem) || t->unit > 2 ||
         !(units = units_of(e->plan, node, &terms)))
         return RP_OK;
-    RP_TRY(own_result(out, err));
+    RP_TRY(rp_tensor_own(out, err));
     t = *out;
     uint64_t top = UINT64_C(1) << (rp_elem_bits(t->elem) - 1);
     int mantissa = rp_elem_mantissa(t->elem);

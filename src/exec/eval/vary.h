@@ -8,9 +8,7 @@
 #include "exec/eval/plan.h"
 
 /* Changes a result that the node rounded in place; *out must have one user. */
-enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out,
-                            struct rp_err *err);
+RP_KERNEL(rp_vary_result);
 /* Whether the node is a convolution whose operands must be rounded. */
 bool rp_vary_takes_tf32(const struct rp_eval *e, const struct rp_node *node);
 /* Rounds copies of operands of f32 and keeps all others; the caller drops *n of them. */

@@ -102,14 +102,7 @@ static enum rp_code block_output(const struct blocks *b, const struct rp_value_s
                             all->data + row * (shape->n / (size_t)rows) * all->unit, out, err);
 }
 
-/* Copies an output that was not made in its place. */
-static void put_output(const struct rp_tensor *from, struct rp_tensor *to)
-{
-    if (from->data != to->data)
-        memcpy(to->data, from->data, rp_tensor_bytes(from));
-}
-
-static enum rp_code run_block(void *user, size_t job, struct rp_err *err)
+static RP_JOB(run_block)
 {
     const struct blocks_run *r = user;
     const struct blocks *b = r->b;
@@ -117,55 +110,41 @@ static enum rp_code run_block(void *user, size_t job, struct rp_err *err)
         .plan = r->e->plan, .partition = r->e->partition, .depth = r->e->depth}; /* one thread */
     int64_t at[RP_TENSOR_RANK], rows = block_begin(b, job, at);
     const struct rp_graph *g = rows == b->rows ? b->block : b->rest;
-    struct rp_tensor *args[MOST] = {NULL}, *into[MOST] = {NULL}, *value = NULL;
-    enum rp_code code = RP_OK;
-    size_t n = 0, nout = 0;
+    const struct rp_value_shape *made = g->nodes[g->root].shape;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors args = {0}, into = {0};
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *value = NULL;
 
-    for (; n < b->nin && code == RP_OK; n += code == RP_OK)
-        code = block_input(b, &b->inputs[n], r->in[n], g->nodes[n].shape, at, &args[n], err);
-    for (; nout < b->nout && code == RP_OK; nout += code == RP_OK)
-        code = block_output(
-            b, b->nout == 1 ? g->nodes[g->root].shape : g->nodes[g->root].shape->parts[nout], rows,
-            at, r->out[nout], &into[nout], err);
-    e.into = into;
-    if (code == RP_OK)
-        code = rp_eval_graph(&e, g, args, &value, err);
-    for (size_t i = 0; i < nout; i++) {
-        if (code == RP_OK)
-            put_output(b->nout == 1 ? value : value->parts[i], into[i]);
-        rp_tensor_drop(into[i]);
+    RP_TRY(rp_tensors_new(b->nin, &args, err));
+    RP_TRY(rp_tensors_new(b->nout, &into, err));
+    for (size_t i = 0; i < b->nin; i++)
+        RP_TRY(block_input(b, &b->inputs[i], r->in[i], g->nodes[i].shape, at, &args.at[i], err));
+    for (size_t i = 0; i < b->nout; i++)
+        RP_TRY(block_output(b, b->nout == 1 ? made : made->parts[i], rows, at, r->out[i],
+                            &into.at[i], err));
+    e.into = into.at;
+    RP_TRY(rp_eval_graph(&e, g, args.at, &value, err));
+    for (size_t i = 0; i < b->nout; i++) {
+        const struct rp_tensor *from = b->nout == 1 ? value : value->parts[i];
+
+        if (from->data != into.at[i]->data) /* it was not made in its place */
+            memcpy(into.at[i]->data, from->data, rp_tensor_bytes(from));
     }
-    while (n-- > 0)
-        rp_tensor_drop(args[n]);
-    rp_tensor_drop(value);
-    return code;
+    return RP_OK;
 }
 
-static enum rp_code run_blocks(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static RP_KERNEL(run_blocks)
 {
     const struct blocks *b = node->attrs;
-    struct rp_tensor *parts[MOST];
-    struct blocks_run r = {e, b, in, parts};
-    enum rp_code code = RP_OK;
-    size_t n = 0;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
     if (e->times || e->spans)
         return rp_eval_graph(e, b->whole, in, out, err);
-    for (; n < b->nout && code == RP_OK; n += code == RP_OK)
-        code = rp_shape_tensor(b->outs[n], &parts[n], err);
-    if (code == RP_OK && e->pool)
-        code = rp_pool_each(e->pool, b->jobs, run_block, &r, err);
-    for (size_t i = 0; i < b->jobs && code == RP_OK && !e->pool; i++)
-        code = run_block(&r, i, err);
-    if (code == RP_OK && b->nout > 1)
-        return rp_tensor_tuple(parts, b->nout, out, err);
-    if (code == RP_OK)
-        *out = parts[0];
-    while (code != RP_OK && n-- > 0)
-        rp_tensor_drop(parts[n]);
-    return code;
+    RP_TRY(rp_tensors_new(b->nout, &parts, err));
+    for (size_t i = 0; i < b->nout; i++)
+        RP_TRY(rp_shape_tensor(b->outs[i], &parts.at[i], err));
+    struct blocks_run r = {e, b, in, parts.at};
+    RP_TRY(rp_pool_each(e->pool, b->jobs, run_block, &r, err));
+    return rp_node_give(node, &parts, out, err);
 }
 
 /* ---- which nodes ---- */
@@ -193,7 +172,7 @@ struct blocks_ctx {
 
 static bool same_dims(const struct rp_value_shape *x, const struct rp_value_shape *y)
 {
-    return x->rank == y->rank && (!x->rank || !memcmp(x->dims, y->dims, x->rank * sizeof *x->dims));
+    return rp_dims_same(x->dims, x->rank, y->dims, y->rank);
 }
 
 static const struct rp_value_shape *shape_of(const struct blocks_ctx *c, uint32_t node)
@@ -728,22 +707,11 @@ static void count_uses(struct blocks_ctx *c)
             c->uses[c->g->nodes[i].in[k]]++;
 }
 
-static void forget(struct blocks_ctx *c)
-{
-    for (size_t i = 0; i < c->ncopied; i++)
-        c->number[c->copied[i]] = 0;
-    memset(c->place + c->low, OUTSIDE, c->end - c->low);
-    memset(c->kept + c->low, 0, c->end - c->low);
-    memset(c->inner + c->low, 0, (c->end - c->low) * sizeof *c->inner);
-    memset(c->number + c->low, 0, (c->end - c->low) * sizeof *c->number);
-}
-
 /* Forms a cluster that begins with this node; *next is where to go on. */
 static enum rp_code form_cluster(struct blocks_ctx *c, uint32_t seed, const struct blocks *like,
                                  uint32_t *next, struct rp_err *err)
 {
     bool done = false, passes = false; /* passes: more than one node goes over the array */
-    enum rp_code code = RP_OK;
 
     c->b = rp_plan_copy(c->plan, like, 1, sizeof *like);
     RP_TRY(rp_err_need(c->b, err, "planning"));
@@ -760,19 +728,24 @@ static enum rp_code form_cluster(struct blocks_ctx *c, uint32_t seed, const stru
                                                           c->g->nodes[i].code == RP_OP_GATHER));
         if (find_outputs(c) && c->nmembers > c->b->nout && (passes || c->b->nout > 1)) {
             copy_broadcasts(c);
-            code = make_graphs(c, &done, err);
+            RP_TRY(make_graphs(c, &done, err));
         }
     }
-    if (code == RP_OK && done) {
-        struct rp_node *list = calloc((size_t)(c->last - c->first) + 1, sizeof *list);
-        code = list ? arrange(c, list, next, err) : rp_err_nomem(err, "planning");
+    if (done) {
+        RP_FREED struct rp_node *list = calloc((size_t)(c->last - c->first) + 1, sizeof *list);
 
-        free(list);
+        RP_TRY(rp_err_need(list, err, "planning"));
+        RP_TRY(arrange(c, list, next, err));
         count_uses(c);
         c->budget -= c->g->n < c->budget ? c->g->n : c->budget;
     }
-    forget(c);
-    return code;
+    for (size_t i = 0; i < c->ncopied; i++)
+        c->number[c->copied[i]] = 0;
+    memset(c->place + c->low, OUTSIDE, c->end - c->low);
+    memset(c->kept + c->low, 0, c->end - c->low);
+    memset(c->inner + c->low, 0, (c->end - c->low) * sizeof *c->inner);
+    memset(c->number + c->low, 0, (c->end - c->low) * sizeof *c->number);
+    return RP_OK;
 }
 
 /* Reductions come first, because they decide which dimensions lead. */
@@ -827,28 +800,20 @@ enum rp_code rp_blocks_form(struct rp_plan *plan, struct rp_err *err)
 
         if (!g->n || !g->nodes[0].kernel || !has_long_arrays(g))
             continue;
-        struct blocks_ctx *c = calloc(1, sizeof *c);
+        RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
+        struct blocks_ctx *c = RP_ARENA_NEW(&scratch, struct blocks_ctx, 1);
         RP_TRY(rp_err_need(c, err, "planning"));
-        c->plan = plan;
-        c->g = g;
-        c->budget = BUDGET;
-        c->place = calloc(g->n, sizeof *c->place);
-        c->kept = calloc(g->n, sizeof *c->kept);
-        c->uses = calloc(g->n, sizeof *c->uses);
-        c->inner = calloc(g->n, sizeof *c->inner);
-        c->moved = calloc(g->n, sizeof *c->moved);
-        c->number = calloc(g->n, sizeof *c->number);
-        enum rp_code code = c->place && c->kept && c->uses && c->inner && c->moved && c->number
-                                ? form_clusters(c, err)
-                                : rp_err_nomem(err, "planning");
-        free(c->place);
-        free(c->kept);
-        free(c->uses);
-        free(c->inner);
-        free(c->moved);
-        free(c->number);
-        free(c);
-        RP_TRY(code);
+        *c = (struct blocks_ctx){.plan = plan,
+                                 .g = g,
+                                 .budget = BUDGET,
+                                 .place = RP_ARENA_NEW(&scratch, uint8_t, g->n),
+                                 .kept = RP_ARENA_NEW(&scratch, bool, g->n),
+                                 .uses = RP_ARENA_NEW(&scratch, uint32_t, g->n),
+                                 .inner = RP_ARENA_NEW(&scratch, uint32_t, g->n),
+                                 .moved = RP_ARENA_NEW(&scratch, uint32_t, g->n),
+                                 .number = RP_ARENA_NEW(&scratch, uint32_t, g->n)};
+        RP_TRY(rp_arena_check(&scratch, "planning", err));
+        RP_TRY(form_clusters(c, err));
     }
     return RP_OK;
 }

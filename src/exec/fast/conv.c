@@ -359,7 +359,7 @@ static void conv_part(const struct phase_job *j, int64_t group, int64_t panel, s
     }
 }
 
-static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(rows_job)
 {
     const struct phase_job *j = user;
     const struct phase *r = j->phase;
@@ -367,7 +367,6 @@ static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
     int64_t end = r->rows - begin < r->job_rows ? r->rows : begin + r->job_rows;
     size_t from = 0;
 
-    (void)err;
     do {
         size_t n = r->nsteps - from < DEPTH ? r->nsteps - from : DEPTH;
 
@@ -385,11 +384,8 @@ static enum rp_code run_phase(const struct phase *phase, const struct operands *
     struct phase_job j = {phase, o};
     size_t jobs = phase->blocks * (size_t)v->groups;
 
-    if (pool && jobs > 1 && phase->rows * v->terms * conv_panels(v) * v->groups > JOB_TERMS / 8)
-        return rp_pool_each(pool, jobs, rows_job, &j, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(rows_job(&j, i, err));
-    return RP_OK;
+    bool worth = phase->rows * v->terms * conv_panels(v) * v->groups > JOB_TERMS / 8;
+    return rp_pool_each(worth ? pool : NULL, jobs, rows_job, &j, err);
 }
 
 /* ---- the operation ---- */
@@ -440,7 +436,7 @@ static bool conv_fits(const struct rp_value_shape *s)
     return s->n && s->n < UINT32_MAX;
 }
 
-enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_fast_conv_prepare)
 {
     struct fast_conv *f = RP_NODE_NEW(plan, struct fast_conv);
     const struct rp_value_shape *y = node->shape;
@@ -487,11 +483,8 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
         places += v->dim[i].window;
     }
     f->phases = RP_ARENA_NEW(&plan->arena, struct phase, f->nphases);
-    room = malloc((size_t)places * sizeof *room);
-    if (!steps || !f->phases || !room) {
-        free(room);
-        return rp_err_nomem(err, "planning");
-    }
+    room = RP_ARENA_NEW(&plan->arena, int64_t, (size_t)places);
+    RP_TRY(rp_err_need(steps && f->phases && room, err, "planning"));
     for (size_t i = 0; i < f->nphases; i++, rp_index_next(at, phases, v->n)) {
         struct phase *r = &f->phases[i];
 
@@ -501,53 +494,30 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
         r->nsteps = make_steps(axis, v->n + 1, steps);
         steps += r->nsteps;
     }
-    free(room);
     return RP_OK;
 }
 
-static enum rp_code conv_run(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *x,
-                             struct rp_tensor *w, struct rp_tensor **out, struct rp_err *err)
+RP_KERNEL(rp_fast_conv)
 {
     const struct fast_conv *f = node->attrs;
     const struct conv *v = &f->v;
-    struct rp_tensor *y = NULL, *turned = NULL;
-    struct operands o = {(const float *)(void *)x->data, (const float *)(void *)w->data, NULL};
-    enum rp_code code =
-        rp_tensor_new(RP_ELEM_F32, v->turns ? v->canonical : node->shape->dims, v->n + 2, &y, err);
-
-    if (code == RP_OK)
-        o.y = (float *)(void *)y->data;
-    for (size_t i = 0; i < f->nphases && code == RP_OK; i++)
-        code = run_phase(&f->phases[i], &o, e->pool, err);
-    if (code == RP_OK && v->turns)
-        code = rp_tensor_transpose_spread(y, v->back, e->pool, &turned, err);
-    if (code == RP_OK)
-        code = rp_tensor_as(v->turns ? turned : y, node->shape->elem, out, err);
-    rp_tensor_drop(y);
-    rp_tensor_drop(turned);
-    return code;
-}
-
-enum rp_code rp_fast_conv(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
-{
-    const struct fast_conv *f = node->attrs;
-    struct rp_tensor *wide[2] = {NULL, NULL}, *x = NULL, *w = NULL;
+    RP_SCOPED(rp_tensor_drop_at)
+    struct rp_tensor *wide_x = NULL, *wide_w = NULL, *x = NULL, *w = NULL, *y = NULL,
+                     *turned = NULL;
 
     if (!f->taken)
         return e->plan->reference[RP_OP_CONVOLUTION]->run(e, node, in, out, err);
-    enum rp_code code = rp_tensor_wide(in[0], &wide[0], err);
-    if (code == RP_OK)
-        code = conv_pad(&f->v, &f->base.dims, wide[0], e->pool, &x, err);
-    if (code == RP_OK)
-        code = rp_tensor_wide(in[1], &wide[1], err);
-    if (code == RP_OK)
-        code = conv_pack(&f->v, wide[1], &w, err);
-    if (code == RP_OK)
-        code = conv_run(e, node, x, w, out, err);
-    rp_tensor_drop(wide[0]);
-    rp_tensor_drop(wide[1]);
-    rp_tensor_drop(x);
-    rp_tensor_drop(w);
-    return code;
+    RP_TRY(rp_tensor_wide(in[0], &wide_x, err));
+    RP_TRY(conv_pad(v, &f->base.dims, wide_x, e->pool, &x, err));
+    RP_TRY(rp_tensor_wide(in[1], &wide_w, err));
+    RP_TRY(conv_pack(v, wide_w, &w, err));
+    RP_TRY(
+        rp_tensor_new(RP_ELEM_F32, v->turns ? v->canonical : node->shape->dims, v->n + 2, &y, err));
+    struct operands o = {(const float *)(void *)x->data, (const float *)(void *)w->data,
+                         (float *)(void *)y->data};
+    for (size_t i = 0; i < f->nphases; i++)
+        RP_TRY(run_phase(&f->phases[i], &o, e->pool, err));
+    if (v->turns)
+        RP_TRY(rp_tensor_transpose_spread(y, v->back, e->pool, &turned, err));
+    return rp_tensor_as(v->turns ? turned : y, node->shape->elem, out, err);
 }

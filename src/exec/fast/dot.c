@@ -58,24 +58,17 @@ static unsigned dot_elem(unsigned to, enum way way)
 static enum rp_code dot_side(struct rp_tensor *t, unsigned elem, const uint32_t *perm, bool as_is,
                              struct rp_pool *pool, struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor *wide;
-    enum rp_code code;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *wide = NULL;
 
-    if (elem == RP_ELEM_F32)
-        code = rp_tensor_wide(t, &wide, err);
-    else
-        code = rp_tensor_as(t, elem, &wide, err);
-    if (code != RP_OK || as_is) {
-        *out = code == RP_OK ? wide : NULL;
-        return code;
-    }
-    code = rp_tensor_transpose_spread(wide, perm, pool, out, err);
-    rp_tensor_drop(wide);
-    return code;
+    RP_TRY(elem == RP_ELEM_F32 ? rp_tensor_wide(t, &wide, err) : rp_tensor_as(t, elem, &wide, err));
+    if (!as_is)
+        return rp_tensor_transpose_spread(wide, perm, pool, out, err);
+    *out = rp_tensor_keep(wide);
+    return RP_OK;
 }
 
 /* Our own products round to TF32 while they pack; a library cannot. */
-enum rp_code rp_fast_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_fast_dot_prepare)
 {
     RP_TRY(rp_dot_prepare(plan, node, err));
     const struct rp_dot *d = node->attrs;
@@ -97,6 +90,13 @@ struct sides {
     struct rp_tensor *l, *r, *to;
     bool lf, rf; /* flipped: the contracted dimension comes before the free one */
 };
+
+static void sides_release(struct sides *s)
+{
+    rp_tensor_drop(s->l);
+    rp_tensor_drop(s->r);
+    rp_tensor_drop(s->to);
+}
 
 static enum rp_code by_f32(struct rp_eval *e, const struct rp_node *node, const struct sides *s,
                            struct rp_tensor **memo, struct rp_err *err)
@@ -190,8 +190,7 @@ static enum rp_code by_wide(struct rp_eval *e, const struct rp_dot *d, const str
                  : rp_product_run(&p, e->pool, err);
 }
 
-enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+RP_KERNEL(rp_fast_dot)
 {
     const struct rp_dot *d = node->attrs;
     unsigned to = node->shape->elem;
@@ -199,24 +198,18 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
     unsigned elem = dot_elem(to, way);
     bool complex = rp_elem_is_complex(elem);
     struct rp_tensor **memo = way == BY_F32 && wants_packed(e, d) ? e->memo : NULL;
+    RP_SCOPED(sides_release)
     struct sides s = {.lf = d->lhs_flipped && !d->lhs_plain && !complex,
                       .rf = d->rhs_flipped && !d->rhs_plain && !complex};
-    enum rp_code code = dot_side(in[0], way == BY_BYTES ? in[0]->elem : elem, d->lhs_perm,
-                                 d->lhs_plain || s.lf, e->pool, &s.l, err);
 
-    if (code == RP_OK && !(memo && *memo))
-        code = dot_side(in[1], way == BY_BYTES ? in[1]->elem : elem, d->rhs_perm,
-                        d->rhs_plain || s.rf, e->pool, &s.r, err);
-    if (code == RP_OK)
-        code = rp_tensor_new(elem, node->shape->dims, node->shape->rank, &s.to, err);
-    if (code == RP_OK)
-        code = complex         ? by_complex(e, d, &s, err)
-               : way == BY_F32 ? by_f32(e, node, &s, memo, err)
-                               : by_wide(e, d, &s, way == BY_BYTES, err);
-    if (code == RP_OK)
-        code = rp_tensor_as(s.to, to, out, err);
-    rp_tensor_drop(s.l);
-    rp_tensor_drop(s.r);
-    rp_tensor_drop(s.to);
-    return code;
+    RP_TRY(dot_side(in[0], way == BY_BYTES ? in[0]->elem : elem, d->lhs_perm, d->lhs_plain || s.lf,
+                    e->pool, &s.l, err));
+    if (!(memo && *memo))
+        RP_TRY(dot_side(in[1], way == BY_BYTES ? in[1]->elem : elem, d->rhs_perm,
+                        d->rhs_plain || s.rf, e->pool, &s.r, err));
+    RP_TRY(rp_tensor_new(elem, node->shape->dims, node->shape->rank, &s.to, err));
+    RP_TRY(complex         ? by_complex(e, d, &s, err)
+           : way == BY_F32 ? by_f32(e, node, &s, memo, err)
+                           : by_wide(e, d, &s, way == BY_BYTES, err));
+    return rp_tensor_as(s.to, to, out, err);
 }

@@ -83,7 +83,7 @@ static enum rp_code wave_new(struct rp_plan *plan, size_t n, int sign, struct wa
     return RP_OK;
 }
 
-enum rp_code rp_fast_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_fast_fft_prepare)
 {
     struct fast_fft *f = RP_NODE_NEW(plan, struct fast_fft);
     const struct rp_value_shape *in = rp_node_operand(plan, node, 0);
@@ -343,7 +343,7 @@ static enum rp_code fft_room(const struct wave *w, struct pair **room, struct rp
     return RP_OK;
 }
 
-static enum rp_code complex_group(void *user, size_t job, struct rp_err *err)
+static RP_JOB(complex_group)
 {
     const struct fft_run *r = user;
     size_t n = r->w->n, block = job / r->groups, first = job % r->groups * LANES;
@@ -412,7 +412,7 @@ static size_t lines_of(const struct fft_run *r, size_t first, size_t part)
     return left < LANES ? left : LANES;
 }
 
-static enum rp_code real_group(void *user, size_t job, struct rp_err *err)
+static RP_JOB(real_group)
 {
     const struct fft_run *r = user;
     size_t n = r->w->n, half = n / 2 + 1, first = job * 2 * LANES;
@@ -452,11 +452,7 @@ static enum rp_code real_group(void *user, size_t job, struct rp_err *err)
 static enum rp_code run_groups(struct rp_eval *e, struct fft_run *r, size_t jobs, rp_job_fn *job,
                                struct rp_err *err)
 {
-    if (e->pool && jobs > 1)
-        return rp_pool_each(e->pool, jobs, job, r, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(job(r, i, err));
-    return RP_OK;
+    return rp_pool_each(e->pool, jobs, job, r, err);
 }
 
 /* Transforms along one dimension of c64 numbers; in and out may be the same array. */
@@ -508,8 +504,7 @@ static enum rp_code fft_steps(struct rp_eval *e, const struct fast_fft *f, struc
     return f->base.type == RP_IRFFT ? along_last(e, f, from, out, err) : RP_OK;
 }
 
-enum rp_code rp_fast_fft(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+RP_KERNEL(rp_fast_fft)
 {
     const struct fast_fft *f = node->attrs;
     struct rp_tensor *middle = NULL;

@@ -152,13 +152,12 @@ static void copy_elements(const struct windows *w, int64_t at, int64_t to, int64
     }
 }
 
-static enum rp_code windows_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(windows_job)
 {
     const struct windows *w = user;
     size_t begin = job * w->per_job, end = begin + w->per_job < w->n ? begin + w->per_job : w->n;
     size_t last = w->rank - 1;
 
-    (void)err;
     while (begin < end) {
         int64_t at = 0, to = 0, from = 0, rest = (int64_t)begin;
 
@@ -181,8 +180,7 @@ static enum rp_code windows_job(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
-enum rp_code rp_fast_gather(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+RP_KERNEL(rp_fast_gather)
 {
     struct windows w = {.a = node->attrs, .operand = in[0], .indices = in[1]};
 
@@ -203,9 +201,5 @@ enum rp_code rp_fast_gather(struct rp_eval *e, const struct rp_node *node,
     }
     w.per_job = JOB_BYTES / (w.bytes + 8) + 1;
     size_t jobs = (w.n + w.per_job - 1) / w.per_job;
-    if (jobs > 1 && e->pool)
-        return rp_pool_each(e->pool, jobs, windows_job, &w, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(windows_job(&w, i, err));
-    return RP_OK;
+    return rp_pool_each(e->pool, jobs, windows_job, &w, err);
 }

@@ -327,11 +327,8 @@ enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, st
         j.tile_n = even_blocks(g->n, (g->n + threads - 1) / threads, j.kernel.columns);
     j.tiles_n = (g->n + j.tile_n - 1) / j.tile_n;
     size_t n = (size_t)(g->batch * j.tiles_m * j.tiles_n);
-    if (pool && n > 1 && g->m * g->n * g->k * g->batch > WORTH_THREADS)
-        return rp_pool_each(pool, n, gemm_tile, &j, err);
-    for (size_t i = 0; i < n; i++)
-        RP_TRY(gemm_tile(&j, i, err));
-    return RP_OK;
+    bool worth = g->m * g->n * g->k * g->batch > WORTH_THREADS;
+    return rp_pool_each(worth ? pool : NULL, n, gemm_tile, &j, err);
 }
 
 /* ---- packing once ---- */
@@ -364,11 +361,6 @@ enum rp_code rp_gemm_pack(const struct rp_gemm *g, float *out, struct rp_pool *p
                           struct rp_err *err)
 {
     struct packing p = {.g = g, .out = out, .width = best_kernel().columns};
-    size_t jobs = (size_t)((g->n + p.width - 1) / p.width);
 
-    if (pool && jobs > 1)
-        return rp_pool_each(pool, jobs, pack_job, &p, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(pack_job(&p, i, err));
-    return RP_OK;
+    return rp_pool_each(pool, (size_t)((g->n + p.width - 1) / p.width), pack_job, &p, err);
 }

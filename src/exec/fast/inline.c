@@ -85,18 +85,14 @@ static enum rp_code inline_call(struct inline_ctx *c, const struct rp_node *call
                                 struct rp_err *err)
 {
     const struct rp_graph *body = call->called[0];
-    uint32_t *place = calloc((size_t)body->n + 1, sizeof *place);
+    RP_FREED uint32_t *place = calloc((size_t)body->n + 1, sizeof *place);
     struct rp_caller *caller = RP_NODE_NEW(c->plan, struct rp_caller);
-    enum rp_code code = RP_OK;
 
-    if (!place || !caller) {
-        free(place);
-        return rp_err_nomem(err, "planning");
-    }
+    RP_TRY(rp_err_need(place && caller, err, "planning"));
     ++*c->calls;
     caller->op = call->op;
     caller->up = call->caller;
-    for (uint32_t i = 0; i < body->n && code == RP_OK; i++) {
+    for (uint32_t i = 0; i < body->n; i++) {
         const struct rp_node *node = &body->nodes[i];
 
         if (node->code == RP_OP_PARAMETER) {
@@ -104,54 +100,46 @@ static enum rp_code inline_call(struct inline_ctx *c, const struct rp_node *call
             continue;
         }
         place[i] = c->n;
-        code = add_node(c, node, place, err);
+        RP_TRY(add_node(c, node, place, err));
         c->nodes[c->n - 1].caller = caller_chain(c->plan, node->caller, caller, *c->calls);
     }
-    if (code == RP_OK)
-        *root = place[body->root];
-    free(place);
-    return code;
+    *root = place[body->root];
+    return RP_OK;
 }
 
 static enum rp_code inline_graph(struct rp_plan *plan, struct rp_graph *g, uint64_t *budget,
                                  uint32_t *calls, struct rp_err *err)
 {
-    struct inline_ctx c = {.plan = plan, .g = g, .calls = calls};
-    /* The number of nodes after inlining. */
-    uint64_t size = 0;
-    for (uint32_t i = 0; i < g->n; i++)
-        size += is_inlined(&g->nodes[i]) ? g->nodes[i].called[0]->n : 1;
-    enum rp_code code = RP_OK;
+    uint64_t size = 0; /* the number of nodes after inlining */
     bool any = false;
 
-    for (uint32_t i = 0; i < g->n; i++)
+    for (uint32_t i = 0; i < g->n; i++) {
+        size += is_inlined(&g->nodes[i]) ? g->nodes[i].called[0]->n : 1;
         any = any || is_inlined(&g->nodes[i]);
+    }
     if (!any || size > *budget)
         return RP_OK;
     *budget -= size;
-    c.nodes = RP_ARENA_NEW(&plan->arena, struct rp_node, size);
-    c.place = calloc(g->n, sizeof *c.place);
-    if (!c.nodes || !c.place) {
-        free(c.place);
-        return rp_err_nomem(err, "planning");
-    }
-    for (uint32_t i = 0; i < g->n && code == RP_OK; i++) {
+    RP_FREED uint32_t *place = calloc(g->n, sizeof *place);
+    struct inline_ctx c = {.plan = plan,
+                           .g = g,
+                           .nodes = RP_ARENA_NEW(&plan->arena, struct rp_node, size),
+                           .place = place,
+                           .calls = calls};
+    RP_TRY(rp_err_need(c.nodes && place, err, "planning"));
+    for (uint32_t i = 0; i < g->n; i++) {
         if (is_inlined(&g->nodes[i])) {
-            code = inline_call(&c, &g->nodes[i], &c.place[i], err);
+            RP_TRY(inline_call(&c, &g->nodes[i], &place[i], err));
             continue;
         }
-        c.place[i] = c.n;
-        code = add_node(&c, &g->nodes[i], c.place, err);
+        place[i] = c.n;
+        RP_TRY(add_node(&c, &g->nodes[i], place, err));
     }
-    if (code == RP_OK) {
-        g->nodes = c.nodes;
-        g->n = c.n;
-        g->root = c.place[g->root];
-        g->deep = caller_depth(g) >= MOST_DEPTH;
-        code = rp_plan_lifetimes(plan, g, err);
-    }
-    free(c.place);
-    return code;
+    g->nodes = c.nodes;
+    g->n = c.n;
+    g->root = place[g->root];
+    g->deep = caller_depth(g) >= MOST_DEPTH;
+    return rp_plan_lifetimes(plan, g, err);
 }
 
 enum rp_code rp_calls_inline(struct rp_plan *plan, struct rp_err *err)

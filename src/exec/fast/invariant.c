@@ -71,13 +71,9 @@ static bool is_invariant(const struct rp_graph *g, uint32_t i, const bool *same)
 
 static enum rp_code mark_body(struct rp_graph *g, struct rp_err *err)
 {
-    bool *same = calloc(g->n, sizeof *same), *read = calloc(g->n, sizeof *read);
+    RP_FREED bool *same = calloc(g->n, sizeof *same), *read = calloc(g->n, sizeof *read);
 
-    if (!same || !read) {
-        free(same);
-        free(read);
-        return rp_err_nomem(err, "planning");
-    }
+    RP_TRY(rp_err_need(same && read, err, "planning"));
     for (uint32_t i = 0; i < g->n; i++)
         same[i] = !g->nodes[i].skip && is_invariant(g, i, same);
     for (uint32_t i = g->n; i-- > 0;)
@@ -89,8 +85,6 @@ static enum rp_code mark_body(struct rp_graph *g, struct rp_err *err)
     for (uint32_t i = 0; i < g->n; i++)
         g->nodes[i].same_second = !same[i] && g->nodes[i].code == RP_OP_DOT &&
                                   g->nodes[i].nin == 2 && same[g->nodes[i].in[1]];
-    free(same);
-    free(read);
     return RP_OK;
 }
 

@@ -224,12 +224,11 @@ struct special_run {
     rp_lane_fn *fn;
 };
 
-static enum rp_code special_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(special_job)
 {
     const struct special_run *r = user;
     size_t at = job * SPECIAL_JOB, n = r->in->n - at < SPECIAL_JOB ? r->in->n - at : SPECIAL_JOB;
 
-    (void)err;
     r->fn(NULL, n, r->out->data + 4 * at, r->in->data + 4 * at, NULL, NULL);
     return RP_OK;
 }
@@ -264,9 +263,7 @@ bool rp_fast_special_lane(const struct rp_plan *plan, const struct rp_node *node
     return true;
 }
 
-enum rp_code rp_fast_special(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+RP_KERNEL(rp_fast_special)
 {
     struct special_run r = {.in = in[0], .fn = special_lane(node->opcode)};
     size_t jobs = (in[0]->n + SPECIAL_JOB - 1) / SPECIAL_JOB;
@@ -275,9 +272,5 @@ enum rp_code rp_fast_special(struct rp_eval *e, const struct rp_node *node,
         return e->plan->reference[RP_OP_FOREIGN]->run(e, node, in, out, err);
     RP_TRY(rp_node_result(node, out, err));
     r.out = *out;
-    if (e->pool && jobs > 1)
-        return rp_pool_each(e->pool, jobs, special_job, &r, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(special_job(&r, i, err));
-    return RP_OK;
+    return rp_pool_each(e->pool, jobs, special_job, &r, err);
 }

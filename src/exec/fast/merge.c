@@ -13,7 +13,6 @@
 #include "program/opcodes.h"
 #include "program/structure.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_CONSTANT 64 /* larger constants are not compared */
@@ -186,46 +185,35 @@ static void merge_compact(struct merge_ctx *c, uint32_t *in)
     g->n = n;
 }
 
-static enum rp_code merge_all(struct merge_ctx *c, struct rp_err *err)
+static enum rp_code merge_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
-    struct rp_graph *g = c->g;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
+    struct merge_ctx c = {.plan = plan,
+                          .g = g,
+                          .cap = 64,
+                          .hash = RP_ARENA_NEW(&scratch, uint64_t, g->n),
+                          .equal = RP_ARENA_NEW(&scratch, uint32_t, g->n),
+                          .use = RP_ARENA_NEW(&scratch, uint32_t, g->n),
+                          .live = RP_ARENA_NEW(&scratch, bool, g->n)};
     uint32_t merged = 0;
     size_t operands = 0;
 
+    while (c.cap < 2 * (size_t)g->n)
+        c.cap *= 2;
+    c.table = RP_ARENA_NEW(&scratch, uint32_t, c.cap);
+    RP_TRY(rp_arena_check(&scratch, "planning", err));
     for (uint32_t i = 0; i < g->n; i++) {
-        c->equal[i] = find_equal(c, i);
-        c->use[i] = i == g->root || is_read_in_place(&g->nodes[i]) ? i : c->equal[i];
-        merged += c->use[i] != i;
+        c.equal[i] = find_equal(&c, i);
+        c.use[i] = i == g->root || is_read_in_place(&g->nodes[i]) ? i : c.equal[i];
+        merged += c.use[i] != i;
         operands += g->nodes[i].nin;
     }
     if (!merged)
         return RP_OK;
-    uint32_t *in = RP_ARENA_NEW(&c->plan->arena, uint32_t, operands + 1);
+    uint32_t *in = RP_ARENA_NEW(&plan->arena, uint32_t, operands + 1);
     RP_TRY(rp_err_need(in, err, "planning"));
-    merge_compact(c, in);
-    return rp_plan_lifetimes(c->plan, g, err);
-}
-
-static enum rp_code merge_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
-{
-    struct merge_ctx c = {.plan = plan, .g = g, .cap = 64};
-
-    while (c.cap < 2 * (size_t)g->n)
-        c.cap *= 2;
-    c.hash = calloc(g->n, sizeof *c.hash);
-    c.equal = calloc(g->n, sizeof *c.equal);
-    c.use = calloc(g->n, sizeof *c.use);
-    c.live = calloc(g->n, sizeof *c.live);
-    c.table = calloc(c.cap, sizeof *c.table);
-    enum rp_code code = c.hash && c.equal && c.use && c.live && c.table
-                            ? merge_all(&c, err)
-                            : rp_err_nomem(err, "planning");
-    free(c.hash);
-    free(c.equal);
-    free(c.use);
-    free(c.live);
-    free(c.table);
-    return code;
+    merge_compact(&c, in);
+    return rp_plan_lifetimes(plan, g, err);
 }
 
 enum rp_code rp_equals_merge(struct rp_plan *plan, struct rp_err *err)

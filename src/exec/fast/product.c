@@ -143,7 +143,7 @@ struct product_run {
     int64_t columns, panels, tiles;
 };
 
-static enum rp_code product_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(product_job)
 {
     const struct product_run *r = user;
     int64_t panel = (int64_t)job % r->panels, rest = (int64_t)job / r->panels;
@@ -173,11 +173,8 @@ enum rp_code rp_product_run(const struct rp_product *p, struct rp_pool *pool, st
     r.columns = p->elem == RP_ELEM_S32 ? u32_columns : f64_columns;
     r.panels = (p->n + r.columns - 1) / r.columns;
     size_t jobs = (size_t)(p->batch * r.tiles * r.panels);
-    if (pool && jobs > 1 && p->batch * p->m * p->n * p->k > WORTH_THREADS)
-        return rp_pool_each(pool, jobs, product_job, &r, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(product_job(&r, i, err));
-    return RP_OK;
+    bool worth = p->batch * p->m * p->n * p->k > WORTH_THREADS;
+    return rp_pool_each(worth ? pool : NULL, jobs, product_job, &r, err);
 }
 
 /* ---- complex numbers ---- */

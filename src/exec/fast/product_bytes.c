@@ -358,7 +358,7 @@ static struct dots choose_dots(const struct rp_product *p, bool a_signed, bool b
 
 /* ---- jobs ---- */
 
-static enum rp_code widen_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(widen_job)
 {
     const struct bytes_run *r = user;
     const struct rp_product *p = r->p;
@@ -367,7 +367,6 @@ static enum rp_code widen_job(void *user, size_t job, struct rp_err *err)
     const uint8_t *in = (const uint8_t *)p->a + matrix * p->a_batch + line * p->a_row;
     void *to = r->a + (matrix * p->m + line) * r->words;
 
-    (void)err;
     if (r->dots.share == 2) {
         (r->a_signed ? widen_signed : widen_unsigned)(in, p->a_row, p->a_column, n, p->k,
                                                       2 * r->words, to);
@@ -442,7 +441,7 @@ static void put_right(const struct bytes_run *r, const uint32_t *rows, int64_t m
     }
 }
 
-static enum rp_code bytes_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(bytes_job)
 {
     const struct bytes_run *r = user;
     const struct rp_product *p = r->p;
@@ -454,7 +453,6 @@ static enum rp_code bytes_job(void *user, size_t job, struct rp_err *err)
     int32_t panel[DEPTH * COLUMNS] __attribute__((aligned(64))), sums[COLUMNS] = {0};
     const uint8_t *b = (const uint8_t *)p->b + matrix * p->b_batch + n0 * p->b_column;
 
-    (void)err;
 #if WITH_TILES
     if (r->dots.tiles)
         tiles_begin();

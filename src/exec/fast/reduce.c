@@ -105,14 +105,13 @@ struct work {
 };
 
 /* Reduces the rows of part `part` of one outer; the first element is the initial value. */
-static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(rows_job)
 {
     const struct work *w = user;
     size_t jobs = (w->outer + w->rows - 1) / w->rows, part = job / jobs, begin = part * w->piece;
     size_t n = w->red - begin < w->piece ? w->red - begin : w->piece;
     size_t end = (job % jobs + 1) * w->rows;
 
-    (void)err;
     for (size_t i = job % jobs * w->rows; i < end && i < w->outer; i++) {
         const any *in = w->in + i * w->red + begin;
 
@@ -134,7 +133,7 @@ static void narrow_columns(const struct work *w, const any *in, size_t red, floa
     w->column(in + rows * n, red - rows * some, inner, to, inner);
 }
 
-static enum rp_code columns_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(columns_job)
 {
     const struct work *w = user;
     size_t jobs = w->outer * w->blocks, part = job / jobs, skip = part * w->piece;
@@ -144,7 +143,6 @@ static enum rp_code columns_job(void *user, size_t job, struct rp_err *err)
     float *to = w->partial + (part * w->outer + o) * w->inner + begin;
     const any *in = w->in + (o * w->red + skip) * w->inner + begin;
 
-    (void)err;
     if (w->inner <= COLUMNS / 4 && red >= 2 * (COLUMNS / w->inner)) {
         narrow_columns(w, in, red, to);
         return RP_OK;
@@ -193,7 +191,6 @@ static enum rp_code reduce_spread(struct work *w, struct rp_pool *pool, struct r
     size_t n = w->outer * w->inner, total = n * w->red, most = w->red / PART_ROWS;
     size_t threads = pool && total > WORTH_THREADS ? rp_pool_threads(pool) : 1;
     rp_job_fn *job = columns ? columns_job : rows_job;
-    enum rp_code code = RP_OK;
 
     w->blocks = (w->inner + COLUMNS - 1) / COLUMNS;
     w->rows = w->red > 16384 ? 1 : 16384 / (w->red + 1) + 1;
@@ -207,11 +204,7 @@ static enum rp_code reduce_spread(struct work *w, struct rp_pool *pool, struct r
     w->partial = w->parts > 1 ? malloc(w->parts * n * sizeof *w->partial) : w->out;
     RP_TRY(rp_err_need(w->partial, err, "reducing"));
     jobs *= w->parts;
-    if (jobs > 1 && threads > 1)
-        code = rp_pool_each(pool, jobs, job, w, err);
-    else
-        for (size_t i = 0; i < jobs && code == RP_OK; i++)
-            code = job(w, i, err);
+    enum rp_code code = rp_pool_each(threads > 1 ? pool : NULL, jobs, job, w, err);
     if (code == RP_OK)
         join_parts(w);
     if (w->partial != w->out)
@@ -329,8 +322,7 @@ void rp_fast_reduce_row(const struct rp_node *node, const struct rp_tensor *in,
         w.column((const any *)(const void *)init->data, 1, 0, to + i, 1);
 }
 
-enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+RP_KERNEL(rp_fast_reduce)
 {
     const struct rp_reduce *a = node->attrs;
     RP_SCOPED(rp_tensor_drop_at)

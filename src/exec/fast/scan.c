@@ -106,7 +106,7 @@ static enum rp_code scan_by_tape(const struct scan *s, const char *in, char *out
     return RP_OK;
 }
 
-static enum rp_code scan_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(scan_job)
 {
     const struct scan *s = user;
     size_t begin = job % s->blocks * COLUMNS, unit = s->in->unit;
@@ -147,10 +147,5 @@ enum rp_code rp_fast_scan(struct rp_eval *e, const struct rp_node *node,
     RP_TRY(rp_node_result(node, out, err));
     s.out = *out;
     s.blocks = (s.inner + COLUMNS - 1) / COLUMNS;
-    size_t jobs = s.outer * s.blocks;
-    if (e->pool && jobs > 1)
-        return rp_pool_each(e->pool, jobs, scan_job, &s, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(scan_job(&s, i, err));
-    return RP_OK;
+    return rp_pool_each(e->pool, s.outer * s.blocks, scan_job, &s, err);
 }

@@ -127,7 +127,7 @@ struct skinny {
     int64_t columns, blocks;
 };
 
-static enum rp_code skinny_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(skinny_job)
 {
     const struct skinny *s = user;
     const struct rp_gemm *g = s->g;
@@ -137,7 +137,6 @@ static enum rp_code skinny_job(void *user, size_t job, struct rp_err *err)
     const float *b = g->b + batch * g->b_batch + n0 * g->b_column;
     float *c = g->c + batch * g->m * g->n + n0;
 
-    (void)err;
     if (g->b_column != 1) {
         dot_columns(g, a, b, c, n);
         return RP_OK;
@@ -171,9 +170,6 @@ enum rp_code rp_gemm_skinny(const struct rp_gemm *g, struct rp_pool *pool, struc
         s.columns /= 2;
     s.blocks = (g->n + s.columns - 1) / s.columns;
     size_t jobs = (size_t)(g->batch * s.blocks);
-    if (pool && jobs > 1 && g->batch * g->n * g->k > WORTH_THREADS)
-        return rp_pool_each(pool, jobs, skinny_job, &s, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(skinny_job(&s, i, err));
-    return RP_OK;
+    bool worth = g->batch * g->n * g->k > WORTH_THREADS;
+    return rp_pool_each(worth ? pool : NULL, jobs, skinny_job, &s, err);
 }

@@ -129,7 +129,7 @@ static bool find_key(struct key_sort *s)
     return s->operand != SIZE_MAX && is_sortable(s->elem);
 }
 
-enum rp_code rp_fast_sort_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_fast_sort_prepare)
 {
     struct key_sort *s = RP_NODE_NEW(plan, struct key_sort);
 
@@ -273,6 +273,14 @@ struct line_room {
     void *items, *spare;
 };
 
+static void room_release(struct line_room *room)
+{
+    rp_tape_end(&room->frame);
+    free(room->piece);
+    free(room->items);
+    free(room->spare);
+}
+
 /* Computes f for elements [at, at + m) of a line. */
 static const void *line_keys(const struct sort_run *r, const struct line_room *room, size_t base,
                              size_t at, size_t m)
@@ -360,52 +368,39 @@ static bool sort_line_wide(const struct sort_run *r, const struct line_room *roo
     return true;
 }
 
-static enum rp_code sort_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(sort_job)
 {
     const struct sort_run *r = user;
     size_t end = (job + 1) * r->per_job < r->lines ? (job + 1) * r->per_job : r->lines;
     bool wide = rp_elem_bits(r->s->elem) > 32;
     size_t item = wide ? sizeof(struct item) : sizeof(struct item32);
-    struct line_room room = {0};
-    enum rp_code code = rp_tape_begin(r->s->base.tape, &room.frame, err);
+    RP_SCOPED(room_release) struct line_room room = {0};
 
-    if (code != RP_OK)
-        return code;
+    RP_TRY(rp_tape_begin(r->s->base.tape, &room.frame, err));
     room.piece = calloc((size_t)2 * RP_TAPE_LANES, 16); /* the second half is for other operands */
     room.items = malloc((r->n + 1) * item);
     room.spare = malloc((r->n + 1) * item);
-    if (!room.piece || !room.items || !room.spare)
-        code = rp_err_nomem(err, "sorting");
-    for (size_t i = job * r->per_job; i < end && code == RP_OK; i++)
+    RP_TRY(rp_err_need(room.piece && room.items && room.spare, err, "sorting"));
+    for (size_t i = job * r->per_job; i < end; i++)
         if (!(wide ? sort_line_wide : sort_line_narrow)(r, &room, line_base(r, i)))
             r->unordered[job] = true;
-    rp_tape_end(&room.frame);
-    free(room.piece);
-    free(room.items);
-    free(room.spare);
-    return code;
+    return RP_OK;
 }
 
 /* *done is false if the reference must do it. */
 static enum rp_code sort_lines(struct rp_eval *e, struct sort_run *r, bool *done,
                                struct rp_err *err)
 {
-    enum rp_code code = RP_OK;
-
     r->per_job = JOB_LINES / r->n + 1;
     size_t jobs = (r->lines + r->per_job - 1) / r->per_job;
-    r->unordered = calloc(jobs + 1, sizeof *r->unordered);
-    RP_TRY(rp_err_need(r->unordered, err, "sorting"));
-    if (jobs > 1 && e->pool)
-        code = rp_pool_each(e->pool, jobs, sort_job, r, err);
-    else
-        for (size_t i = 0; i < jobs && code == RP_OK; i++)
-            code = sort_job(r, i, err);
+    RP_FREED bool *unordered = calloc(jobs + 1, sizeof *unordered);
+    RP_TRY(rp_err_need(unordered, err, "sorting"));
+    r->unordered = unordered;
+    RP_TRY(rp_pool_each(e->pool, jobs, sort_job, r, err));
     *done = true;
     for (size_t i = 0; i < jobs; i++)
-        *done = *done && !r->unordered[i];
-    free(r->unordered);
-    return code;
+        *done = *done && !unordered[i];
+    return RP_OK;
 }
 
 static bool sort_fits(const struct sort_run *r)
@@ -416,13 +411,11 @@ static bool sort_fits(const struct sort_run *r)
     return r->in[0]->rank && r->in[0]->n && r->n > 1 && r->n < UINT32_MAX;
 }
 
-enum rp_code rp_fast_sort(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+RP_KERNEL(rp_fast_sort)
 {
     const struct key_sort *s = node->attrs;
-    struct rp_tensor *to[RP_REDUCE_MOST] = {NULL};
-    struct sort_run r = {.node = node, .s = s, .in = in, .to = to};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors to = {0};
+    struct sort_run r = {.node = node, .s = s, .in = in};
     bool done = false;
 
     if (s->keyed && in[0]->rank) {
@@ -434,17 +427,11 @@ enum rp_code rp_fast_sort(struct rp_eval *e, const struct rp_node *node,
     if (!s->keyed || !r.n || !sort_fits(&r))
         return e->plan->reference[RP_OP_SORT]->run(e, node, in, out, err);
     r.lines = in[0]->n / r.n;
-    for (uint32_t k = 0; k < node->nin && code == RP_OK; k++)
-        code = rp_tensor_new(in[k]->elem, in[k]->dims, in[k]->rank, &to[k], err);
-    if (code == RP_OK)
-        code = sort_lines(e, &r, &done, err);
-    if (code == RP_OK && done && node->shape->elem == RP_ELEM_TUPLE)
-        return rp_tensor_tuple(to, node->nin, out, err);
-    if (code == RP_OK && done) {
-        *out = to[0];
-        return RP_OK;
-    }
+    RP_TRY(rp_tensors_new(node->nin, &to, err));
+    r.to = to.at;
     for (uint32_t k = 0; k < node->nin; k++)
-        rp_tensor_drop(to[k]);
-    return code == RP_OK ? e->plan->reference[RP_OP_SORT]->run(e, node, in, out, err) : code;
+        RP_TRY(rp_tensor_new(in[k]->elem, in[k]->dims, in[k]->rank, &to.at[k], err));
+    RP_TRY(sort_lines(e, &r, &done, err));
+    return done ? rp_node_give(node, &to, out, err)
+                : e->plan->reference[RP_OP_SORT]->run(e, node, in, out, err);
 }

@@ -36,14 +36,14 @@ static enum rp_code fold_operand(struct rp_plan *plan, struct rp_graph *g, struc
 
 static enum rp_code fold_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
-    bool done = false, *read;
+    bool done = false;
 
     for (uint32_t i = 0; i < g->n; i++)
         for (uint32_t k = 0; k < 2 && g->nodes[i].code == RP_OP_DOT && !g->nodes[i].skip; k++)
             RP_TRY(fold_operand(plan, g, &g->nodes[i], k, &done, err));
     if (!done)
         return RP_OK;
-    read = calloc(g->n, sizeof *read);
+    RP_FREED bool *read = calloc(g->n, sizeof *read);
     RP_TRY(rp_err_need(read, err, "planning"));
     /* Skips transpositions that nothing reads any more. */
     read[g->root] = true;
@@ -57,7 +57,6 @@ static enum rp_code fold_graph(struct rp_plan *plan, struct rp_graph *g, struct 
         for (uint32_t k = 0; k < node->nin; k++)
             read[node->in[k]] = true;
     }
-    free(read);
     return rp_plan_lifetimes(plan, g, err);
 }
 

@@ -30,9 +30,7 @@ bool rp_fast_can_change(const struct rp_node *node, struct rp_tensor *const *in,
     return rp_node_ends(node, node->in[k]) && is_held_once(in[k]);
 }
 
-enum rp_code rp_fast_update_slice(struct rp_eval *e, const struct rp_node *node,
-                                  struct rp_tensor *const *in, struct rp_tensor **out,
-                                  struct rp_err *err)
+RP_KERNEL(rp_fast_update_slice)
 {
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
     int64_t at = 0;

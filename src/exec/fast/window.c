@@ -172,14 +172,13 @@ struct reduction {
     int64_t job_rows;
 };
 
-static enum rp_code reduce_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(reduce_job)
 {
     const struct reduction *r = user;
     const struct pass *p = &r->pass;
     int64_t begin = (int64_t)job * r->job_rows, end = begin + r->job_rows;
     int64_t step = p->window->dim[p->rank - 1].stride * p->unit;
 
-    (void)err;
     for (int64_t i = begin; i < end && i < p->rows; i++) {
         int64_t index[RP_TENSOR_RANK], place[RP_TENSOR_RANK] = {0}, at, from, to;
         float *y = r->y + i * p->row * p->unit;
@@ -195,18 +194,6 @@ static enum rp_code reduce_job(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code window_spread(struct rp_pool *pool, int64_t rows, int64_t per_job,
-                                  rp_job_fn *job, void *user, struct rp_err *err)
-{
-    size_t jobs = (size_t)((rows + per_job - 1) / per_job);
-
-    if (pool && jobs > 1)
-        return rp_pool_each(pool, jobs, job, user, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(job(user, i, err));
-    return RP_OK;
-}
-
 static int64_t rows_of_job(const struct pass *p)
 {
     int64_t work = p->row * p->unit;
@@ -216,40 +203,34 @@ static int64_t rows_of_job(const struct pass *p)
     return work >= JOB_ELEMENTS ? 1 : JOB_ELEMENTS / work;
 }
 
-enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node,
-                                   struct rp_tensor *const *in, struct rp_tensor **out,
-                                   struct rp_err *err)
+static size_t jobs_of(int64_t n, int64_t per_job)
+{
+    return (size_t)((n + per_job - 1) / per_job);
+}
+
+RP_KERNEL(rp_fast_reduce_window)
 {
     const struct rp_reduce_window *a = node->attrs;
     struct reduction r = {.combine = combine_of(a->reduce.tape->simple)};
-    struct rp_tensor *wide = NULL, *init = NULL, *to = NULL;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *wide = NULL, *init = NULL, *to = NULL;
     bool done;
-    enum rp_code code = rp_fast_scan(e, node, in, &done, out, err);
 
-    if (code != RP_OK || done)
-        return code;
+    RP_TRY(rp_fast_scan(e, node, in, &done, out, err));
+    if (done)
+        return RP_OK;
     if (a->reduce.k != 1 || !r.combine || !float_elem(in[0]->elem) ||
         rp_reduce_is_rounded(a->reduce.tape, a->reduce.tape->regs[0].elem) ||
         !pass_begin(&r.pass, &a->window, in[0], node->shape->dims, node->shape->n))
         return e->plan->reference[RP_OP_REDUCE_WINDOW]->run(e, node, in, out, err);
-    code = rp_tensor_wide(in[0], &wide, err);
-    if (code == RP_OK)
-        code = rp_tensor_wide(in[1], &init, err);
-    if (code == RP_OK)
-        code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);
-    if (code == RP_OK) {
-        r.pass.x = (const float *)(void *)wide->data;
-        r.init = *(const float *)(void *)init->data;
-        r.y = (float *)(void *)to->data;
-        r.job_rows = rows_of_job(&r.pass);
-        code = window_spread(e->pool, r.pass.rows, r.job_rows, reduce_job, &r, err);
-    }
-    if (code == RP_OK)
-        code = rp_tensor_as(to, node->shape->elem, out, err);
-    rp_tensor_drop(wide);
-    rp_tensor_drop(init);
-    rp_tensor_drop(to);
-    return code;
+    RP_TRY(rp_tensor_wide(in[0], &wide, err));
+    RP_TRY(rp_tensor_wide(in[1], &init, err));
+    RP_TRY(rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err));
+    r.pass.x = (const float *)(void *)wide->data;
+    r.init = *(const float *)(void *)init->data;
+    r.y = (float *)(void *)to->data;
+    r.job_rows = rows_of_job(&r.pass);
+    RP_TRY(rp_pool_each(e->pool, jobs_of(r.pass.rows, r.job_rows), reduce_job, &r, err));
+    return rp_tensor_as(to, node->shape->elem, out, err);
 }
 
 /* ---- select-and-scatter ---- */
@@ -318,7 +299,7 @@ struct selection {
     float *y, init;
     unsigned elem;              /* type to which each sum is rounded */
     int64_t slices, job_slices; /* number of places in the dimensions in front */
-    int64_t *offset;            /* by place of the window: offset in the operand */
+    const int64_t *offset;      /* by place of the window: offset in the operand */
 };
 
 /* Selects the best of a row and their places; best and where are scratch memory for a row. */
@@ -358,13 +339,13 @@ static void scatter_row(const struct selection *s, const int32_t *where, const f
             }
 }
 
-static enum rp_code slices_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(slices_job)
 {
     const struct selection *s = user;
     const struct pass *p = &s->pass;
     int64_t begin = (int64_t)job * s->job_slices, end = begin + s->job_slices;
     int64_t n = p->row * p->unit, rows = p->rows / s->slices, index[RP_TENSOR_RANK];
-    float *best = malloc((size_t)n * 2 * sizeof *best);
+    RP_FREED float *best = malloc((size_t)n * 2 * sizeof *best);
     int64_t size = p->stride[0] * p->in[0] / s->slices;
 
     RP_TRY(rp_err_need(best, err, "selecting"));
@@ -381,70 +362,43 @@ static enum rp_code slices_job(void *user, size_t job, struct rp_err *err)
         select_row(s, index, best, where);
         scatter_row(s, where, s->source + i * n, s->y + at);
     }
-    free(best);
     return RP_OK;
 }
 
-/* Computes where each place of the window is, relative to that of the first result. */
-static enum rp_code make_offsets(struct selection *s, struct rp_err *err)
-{
-    const struct pass *p = &s->pass;
-    int64_t place[RP_TENSOR_RANK] = {0}, n = 1;
-
-    for (size_t k = 0; k < p->rank; k++)
-        n *= p->size[k];
-    s->offset = calloc((size_t)n, sizeof *s->offset);
-    RP_TRY(rp_err_need(s->offset, err, "selecting"));
-    for (int64_t i = 0; i < n; i++, rp_index_next(place, p->size, p->rank))
-        for (size_t k = 0; k < p->rank; k++)
-            s->offset[i] += shift_window(&p->window->dim[k], place[k]) * p->stride[k];
-    return RP_OK;
-}
-
-static enum rp_code select_and_add(struct selection *s, struct rp_pool *pool, struct rp_err *err)
-{
-    const struct pass *p = &s->pass;
-    int64_t rows = rows_of_job(p);
-
-    s->slices = 1;
-    for (size_t k = 0; k < p->lead; k++)
-        s->slices *= p->in[k];
-    s->job_slices = rows / (p->rows / s->slices) + 1;
-    RP_TRY(make_offsets(s, err));
-    enum rp_code code = window_spread(pool, s->slices, s->job_slices, slices_job, s, err);
-    free(s->offset);
-    return code;
-}
-
-enum rp_code rp_fast_select_and_scatter(struct rp_eval *e, const struct rp_node *node,
-                                        struct rp_tensor *const *in, struct rp_tensor **out,
-                                        struct rp_err *err)
+RP_KERNEL(rp_fast_select_and_scatter)
 {
     const struct rp_select_attr *a = node->attrs;
-    struct selection s = {.keep = keep_of(a->select)};
-    struct rp_tensor *wide[3] = {NULL, NULL, NULL}, *to = NULL;
-    enum rp_code code = RP_OK;
+    struct selection s = {.keep = keep_of(a->select), .slices = 1};
+    RP_SCOPED(rp_tensor_drop_at)
+    struct rp_tensor *x = NULL, *source = NULL, *init = NULL, *to = NULL;
+    const struct pass *p = &s.pass;
 
     if (!s.keep || a->scatter->simple != RP_OP_ADD || !float_elem(in[0]->elem) ||
         !float_elem(in[1]->elem) || in[1]->rank != in[0]->rank ||
         !pass_begin(&s.pass, &a->window, in[0], in[1]->dims, in[1]->n))
         return e->plan->reference[RP_OP_SELECT_AND_SCATTER]->run(e, node, in, out, err);
-    for (size_t i = 0; i < 3 && code == RP_OK; i++)
-        code = rp_tensor_wide(in[i], &wide[i], err);
-    if (code == RP_OK)
-        code = rp_tensor_new(RP_ELEM_F32, in[0]->dims, in[0]->rank, &to, err);
-    if (code == RP_OK) {
-        s.pass.x = (const float *)(void *)wide[0]->data;
-        s.source = (const float *)(void *)wide[1]->data;
-        s.init = *(const float *)(void *)wide[2]->data;
-        s.y = (float *)(void *)to->data;
-        s.elem = a->scatter->regs[0].elem;
-        code = select_and_add(&s, e->pool, err);
-    }
-    if (code == RP_OK)
-        code = rp_tensor_as(to, node->shape->elem, out, err);
-    for (size_t i = 0; i < 3; i++)
-        rp_tensor_drop(wide[i]);
-    rp_tensor_drop(to);
-    return code;
+    RP_TRY(rp_tensor_wide(in[0], &x, err));
+    RP_TRY(rp_tensor_wide(in[1], &source, err));
+    RP_TRY(rp_tensor_wide(in[2], &init, err));
+    RP_TRY(rp_tensor_new(RP_ELEM_F32, in[0]->dims, in[0]->rank, &to, err));
+    s.pass.x = (const float *)(void *)x->data;
+    s.source = (const float *)(void *)source->data;
+    s.init = *(const float *)(void *)init->data;
+    s.y = (float *)(void *)to->data;
+    s.elem = a->scatter->regs[0].elem;
+    /* Computes where each place of the window is, relative to that of the first result. */
+    int64_t place[RP_TENSOR_RANK] = {0}, places = 1;
+    for (size_t k = 0; k < p->rank; k++)
+        places *= p->size[k];
+    RP_FREED int64_t *offset = calloc((size_t)places, sizeof *offset);
+    RP_TRY(rp_err_need(offset, err, "selecting"));
+    for (int64_t i = 0; i < places; i++, rp_index_next(place, p->size, p->rank))
+        for (size_t k = 0; k < p->rank; k++)
+            offset[i] += shift_window(&p->window->dim[k], place[k]) * p->stride[k];
+    s.offset = offset;
+    for (size_t k = 0; k < p->lead; k++)
+        s.slices *= p->in[k];
+    s.job_slices = rows_of_job(p) / (p->rows / s.slices) + 1;
+    RP_TRY(rp_pool_each(e->pool, jobs_of(s.slices, s.job_slices), slices_job, &s, err));
+    return rp_tensor_as(to, node->shape->elem, out, err);
 }

@@ -210,16 +210,13 @@ static enum rp_code compile_source(struct rp_pjrt_client *c, const struct rp_pjr
 static enum rp_code compile_as_jax(struct rp_pjrt_client *c, const struct rp_pjrt_source *source,
                                    struct rp_bytes given, struct rp_err *err)
 {
-    struct rp_proto_writer w = {0};
+    RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer w = {0};
     struct rp_bytes options;
 
     rp_proto_add_bytes(&w, given.at, given.n);
-    enum rp_code code = rp_pjrt_put_flag(RP_PJRT_FAST_MIN_MAX "=false", &w, err);
-    if (code == RP_OK)
-        code = rp_proto_written(&w, &options, err);
-    if (code == RP_OK)
-        code = compile_source(c, source, options, err);
-    rp_proto_writer_release(&w);
+    RP_TRY(rp_pjrt_put_flag(RP_PJRT_FAST_MIN_MAX "=false", &w, err));
+    RP_TRY(rp_proto_written(&w, &options, err));
+    enum rp_code code = compile_source(c, source, options, err);
     if (code == RP_OK || !err || !strstr(err->text, RP_PJRT_FAST_MIN_MAX))
         return code;
     rp_err_clear(err);
@@ -284,10 +281,8 @@ void rp_pjrt_close(struct rp_pjrt_client *c)
     free(c->argument_lists);
     free(c->output_lists);
     free(c->events);
-    for (size_t i = 0; c->blocks && i < c->ndevices * c->narguments; i++)
-        rp_tensor_drop(c->blocks[i]);
+    rp_tensors_release(&c->blocks);
     rp_pjrt_shards_release(&c->shards);
-    free(c->blocks);
     free(c->kept);
     memset(c, 0, sizeof *c);
 }

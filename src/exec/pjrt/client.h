@@ -59,7 +59,7 @@ struct rp_pjrt_client {
         *hosts;          /* what was uploaded, because donated arguments are sent again */
     unsigned partitions; /* partitions of one replica; at least 1 */
     struct rp_pjrt_shards shards;
-    struct rp_tensor **blocks; /* ndevices * narguments blocks that were cut, or NULL */
+    struct rp_tensors blocks; /* ndevices * narguments blocks that were cut, or none */
     const struct rp_signature *results;
     uint32_t launch;
 };

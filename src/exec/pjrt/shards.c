@@ -123,17 +123,15 @@ enum rp_code rp_pjrt_find_shards(struct rp_pjrt_client *c, struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;
     struct rp_bytes module = {0};
-    void *memory = NULL;
+    RP_FREED void *memory = NULL;
 
     args.word[RP_PJRT_ARG] = rp_pjrt_word(c->loaded);
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_LOADED_EXECUTABLE, &args, NULL, RP_IO, err));
     void *executable = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
     enum rp_code code = compiled_module(c, executable, &memory, &module, err);
     rp_pjrt_drop(&c->pjrt, RP_PJRT_EXECUTABLE_DESTROY, executable);
-    if (code == RP_OK)
-        code = rp_pjrt_read_shards(module.at, module.n, &c->shards, err);
-    free(memory);
-    return code;
+    RP_TRY(code);
+    return rp_pjrt_read_shards(module.at, module.n, &c->shards, err);
 }
 
 /* ---- cutting and joining ---- */
@@ -154,11 +152,8 @@ enum rp_code rp_pjrt_split(struct rp_pjrt_client *c, struct rp_tensor *const *ar
     c->hosts = arguments;
     if (c->shards.in.n != c->narguments)
         return RP_OK;
-    for (size_t i = 0; c->blocks && i < n; i++)
-        rp_tensor_drop(c->blocks[i]);
-    free(c->blocks);
-    c->blocks = calloc(n + 1, sizeof(struct rp_tensor *));
-    RP_TRY(rp_err_need(c->blocks, err, "splitting arguments"));
+    rp_tensors_release(&c->blocks);
+    RP_TRY(rp_tensors_new(n, &c->blocks, err));
     for (size_t i = 0; i < n; i++) {
         unsigned device = (unsigned)(i / c->narguments % c->partitions);
         struct rp_tile tile;
@@ -169,11 +164,11 @@ enum rp_code rp_pjrt_split(struct rp_pjrt_client *c, struct rp_tensor *const *ar
                               "devices takes; the engines fast and ref take whole arrays",
                               i % c->narguments, c->partitions);
         if (is_whole(&tile))
-            c->blocks[i] = rp_tensor_keep(arguments[i]);
+            c->blocks.at[i] = rp_tensor_keep(arguments[i]);
         else
-            RP_TRY(rp_tile_take(arguments[i], &tile, &c->blocks[i], err));
+            RP_TRY(rp_tile_take(arguments[i], &tile, &c->blocks.at[i], err));
     }
-    c->hosts = c->blocks;
+    c->hosts = c->blocks.at;
     return RP_OK;
 }
 
@@ -182,7 +177,7 @@ static enum rp_code join_output(struct rp_pjrt_client *c, size_t i, struct rp_te
                                 struct rp_err *err)
 {
     const struct rp_slot *slot = &c->results->out[i];
-    struct rp_tensor *whole;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *whole = NULL;
     struct rp_tile tile;
 
     if (outputs[i]->rank != slot->rank || outputs[i]->elem != slot->elem)
@@ -191,20 +186,17 @@ static enum rp_code join_output(struct rp_pjrt_client *c, size_t i, struct rp_te
         return RP_OK;
     RP_TRY(rp_tensor_new(slot->elem, slot->dims, slot->rank, &whole, err));
     for (unsigned d = 0; d < c->partitions; d++) {
-        if (!rp_tile_of(&c->shards.out.at[i], slot->rank, d, &tile)) {
-            rp_tensor_drop(whole);
+        if (!rp_tile_of(&c->shards.out.at[i], slot->rank, d, &tile))
             return rp_err_set(err, RP_UNSUPPORTED,
                               "output %zu: the plugin does not state which part of it each of %u "
                               "devices has",
                               i, c->partitions);
-        }
         rp_tile_put(outputs[d * c->noutputs + i], &tile, whole);
     }
     for (unsigned d = 0; d < c->partitions; d++) {
         rp_tensor_drop(outputs[d * c->noutputs + i]);
         outputs[d * c->noutputs + i] = rp_tensor_keep(whole);
     }
-    rp_tensor_drop(whole);
     return RP_OK;
 }
 

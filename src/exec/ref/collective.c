@@ -22,8 +22,7 @@ struct collective {
     struct rp_tape *tape;
 };
 
-static enum rp_code collective_prepare(struct rp_plan *plan, struct rp_node *node,
-                                       struct rp_err *err)
+static RP_PREPARE(collective_prepare)
 {
     bool pairs =
         node->code == RP_OP_COLLECTIVE_PERMUTE || node->code == RP_OP_COLLECTIVE_PERMUTE_START;
@@ -109,19 +108,17 @@ static enum rp_code find_group(const struct rp_eval *e, const struct rp_node *no
 static enum rp_code reduce_members(const struct collective *c, struct rp_tensor *const *of,
                                    unsigned n, struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor *sum, *value = NULL;
-    struct rp_tape_frame f;
+    RP_SCOPED(rp_tape_end) struct rp_tape_frame f = {0};
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *sum = NULL;
 
     RP_TRY(rp_tensor_wide(of[0], &sum, err));
-    if (sum == of[0]) { /* copied, because the operand must not be changed in place */
-        rp_tensor_drop(sum);
-        RP_TRY(rp_tensor_new(of[0]->elem, of[0]->dims, of[0]->rank, &sum, err));
-        memcpy(sum->data, of[0]->data, rp_tensor_bytes(sum));
-    }
-    enum rp_code code = rp_tape_begin(c->tape, &f, err);
-    for (unsigned k = 1; k < n && code == RP_OK; k++) {
-        code = rp_tensor_wide(of[k], &value, err);
-        for (size_t at = 0; code == RP_OK && at < sum->n; at += RP_TAPE_LANES) {
+    RP_TRY(rp_tensor_own(&sum, err)); /* an operand must not be changed in place */
+    RP_TRY(rp_tape_begin(c->tape, &f, err));
+    for (unsigned k = 1; k < n; k++) {
+        RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *value = NULL;
+
+        RP_TRY(rp_tensor_wide(of[k], &value, err));
+        for (size_t at = 0; at < sum->n; at += RP_TAPE_LANES) {
             size_t m = sum->n - at < RP_TAPE_LANES ? sum->n - at : RP_TAPE_LANES;
 
             f.reg[0] = sum->data + at * sum->unit;
@@ -129,15 +126,8 @@ static enum rp_code reduce_members(const struct collective *c, struct rp_tensor 
             rp_tape_run(&f, m);
             memmove(sum->data + at * sum->unit, rp_tape_result(&f, 0), m * sum->unit);
         }
-        rp_tensor_drop(value);
-        value = NULL;
     }
-    if (code != RP_NOMEM)
-        rp_tape_end(&f);
-    if (code == RP_OK)
-        code = rp_tensor_as(sum, of[0]->elem, out, err);
-    rp_tensor_drop(sum);
-    return code;
+    return rp_tensor_as(sum, of[0]->elem, out, err);
 }
 
 /* Reduces block `take` of `blocks` of each array, and puts the results next to each other along a
@@ -200,7 +190,7 @@ static enum rp_code member_operand(const struct rp_node *node, struct rp_tensor 
     *out = operand < all[member]->nparts ? all[member]->parts[operand] : NULL;
     of = *out;
     if (!of || all[member]->nparts != all[me]->nparts || of->elem != mine->elem ||
-        of->rank != mine->rank || memcmp(of->dims, mine->dims, of->rank * sizeof *of->dims) != 0)
+        !rp_dims_same(of->dims, of->rank, mine->dims, mine->rank))
         return rp_node_error(node, RP_FORMAT, err,
                              "operand %zu of partition %u has another shape than here", operand,
                              member);
@@ -212,136 +202,102 @@ static enum rp_code collective_result(const struct rp_eval *e, const struct rp_n
                                       size_t operand, struct rp_tensor **out, struct rp_err *err)
 {
     const struct collective *c = node->attrs;
-    struct rp_tensor **of = calloc((size_t)g->n + 1, sizeof(struct rp_tensor *)), *sum = NULL;
-    enum rp_code code = RP_OK;
+    RP_FREED struct rp_tensor **of = calloc((size_t)g->n + 1, sizeof(struct rp_tensor *));
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *sum = NULL;
 
-    if (!of || !g->n) {
-        free((void *)of);
-        return of ? rp_err_set(err, RP_BUG, "empty replica group")
-                  : rp_err_nomem(err, "communicating");
-    }
-    for (unsigned k = 0; k < g->n && code == RP_OK; k++)
-        code = member_operand(node, all, g->member[k], operand, e->partition, &of[k], err);
-    if (code != RP_OK) {
-        free(of);
-        return code;
-    }
+    RP_TRY(rp_err_need(of, err, "communicating"));
+    if (!g->n)
+        return rp_err_set(err, RP_BUG, "empty replica group");
+    for (unsigned k = 0; k < g->n; k++)
+        RP_TRY(member_operand(node, all, g->member[k], operand, e->partition, &of[k], err));
     switch (node->code) {
     case RP_OP_ALL_REDUCE:
     case RP_OP_ALL_REDUCE_START:
-        code = reduce_members(c, of, g->n, out, err);
-        break;
+        return reduce_members(c, of, g->n, out, err);
     case RP_OP_REDUCE_SCATTER:
-        code = reduce_members(c, of, g->n, &sum, err);
-        if (code == RP_OK) {
-            code = group_reduce(&sum, 1, c->dim, g->mine, g->n, out, err);
-            rp_tensor_drop(sum);
-        }
-        break;
+        RP_TRY(reduce_members(c, of, g->n, &sum, err));
+        return group_reduce(&sum, 1, c->dim, g->mine, g->n, out, err);
     case RP_OP_ALL_GATHER:
     case RP_OP_ALL_GATHER_START:
-        code = group_reduce(of, g->n, c->dim, 0, 1, out, err);
-        break;
-    case RP_OP_COLLECTIVE_BROADCAST:
-        *out = rp_tensor_keep(of[0]);
-        break;
+        return group_reduce(of, g->n, c->dim, 0, 1, out, err);
     case RP_OP_ALL_TO_ALL:
         if (c->dim >= 0)
-            code = group_reduce(of, g->n, c->dim, g->mine, g->n, out, err);
-        else /* operand k of member i becomes result i of member k */
-            *out = rp_tensor_keep(all[g->member[operand]]->parts[g->mine]);
-        break;
+            return group_reduce(of, g->n, c->dim, g->mine, g->n, out, err);
+        /* operand k of member i becomes result i of member k */
+        *out = rp_tensor_keep(all[g->member[operand]]->parts[g->mine]);
+        return RP_OK;
+    case RP_OP_COLLECTIVE_BROADCAST:
+        *out = rp_tensor_keep(of[0]);
+        return RP_OK;
     default:
-        code = collective_permute(e, node, all, operand, out, err);
+        return collective_permute(e, node, all, operand, out, err);
     }
-    free(of);
-    return code;
 }
 
 /* ---- the rendezvous ---- */
 
-static enum rp_code collective_run(struct rp_eval *e, const struct rp_node *node,
-                                   struct rp_tensor *const *in, struct rp_tensor **out,
-                                   struct rp_err *err)
+static RP_KERNEL(collective_run)
 {
     const struct collective *c = node->attrs;
-    struct group *g = malloc(sizeof *g);
-    struct rp_tensor *mine = NULL, *result = NULL, *pair[2];
+    RP_FREED struct group *g = malloc(sizeof *g);
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *mine = NULL, *result = NULL;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
     struct rp_tensor *const *all = &mine;
-    enum rp_code code = g ? find_group(e, node, c, g, err) : rp_err_nomem(err, "communicating");
+    enum rp_code code = RP_OK;
 
-    for (uint32_t i = 0; i < node->nin && code == RP_OK; i++)
+    RP_TRY(rp_err_need(g, err, "communicating"));
+    RP_TRY(find_group(e, node, c, g, err));
+    RP_TRY(rp_tensors_new(node->nin, &parts, err));
+    for (uint32_t i = 0; i < node->nin; i++)
         rp_tensor_keep(in[i]);
-    if (code == RP_OK)
-        code = rp_tensor_tuple(in, node->nin, &mine, err);
-    if (code == RP_OK && node->code == RP_OP_ALL_TO_ALL && c->dim < 0 && node->nin != g->n)
-        code =
-            rp_node_error(node, RP_FORMAT, err, "%u operands for a group of %u", node->nin, g->n);
-    if (code == RP_OK && e->mesh)
-        code = rp_mesh_rendezvous(e->mesh, e->partition, mine, &all, err);
-    if (code == RP_OK) {
-        struct rp_tensor **parts = calloc(node->nin + 1, sizeof(struct rp_tensor *));
-        code = rp_err_need(parts, err, "communicating");
-        uint32_t n = 0;
-
-        while (n < node->nin && code == RP_OK) {
-            code = collective_result(e, node, g, all, n, &parts[n], err);
-            n += code == RP_OK;
-        }
-        if (code == RP_OK &&
-            (n > 1 || (node->shape->elem == RP_ELEM_TUPLE && node->shape->nparts == 1 &&
-                       node->code != RP_OP_ALL_GATHER_START)))
-            code = rp_tensor_tuple(parts, n, &result, err);
-        else if (code == RP_OK)
-            result = parts[0];
-        else
-            while (n-- > 0)
-                rp_tensor_drop(parts[n]);
-        free(parts);
-        if (e->mesh)
-            rp_mesh_leave(e->mesh);
+    RP_TRY(rp_tensor_tuple(in, node->nin, &mine, err));
+    if (node->code == RP_OP_ALL_TO_ALL && c->dim < 0 && node->nin != g->n)
+        return rp_node_error(node, RP_FORMAT, err, "%u operands for a group of %u", node->nin,
+                             g->n);
+    if (e->mesh)
+        RP_TRY(rp_mesh_rendezvous(e->mesh, e->partition, mine, &all, err));
+    for (uint32_t i = 0; i < node->nin && code == RP_OK; i++)
+        code = collective_result(e, node, g, all, i, &parts.at[i], err);
+    if (e->mesh)
+        rp_mesh_leave(e->mesh);
+    RP_TRY(code);
+    if (node->nin > 1 || (node->shape->elem == RP_ELEM_TUPLE && node->shape->nparts == 1 &&
+                          node->code != RP_OP_ALL_GATHER_START)) {
+        parts.n = 0; /* the tuple takes them over */
+        RP_TRY(rp_tensor_tuple(parts.at, node->nin, &result, err));
+    } else {
+        result = parts.at[0];
+        parts.at[0] = NULL;
     }
-    free(g);
-    if (code != RP_OK || !c->start) {
-        rp_tensor_drop(mine);
-        *out = result;
-        return code;
-    }
-    pair[0] = node->nin == 1 ? rp_tensor_keep(in[0]) : rp_tensor_keep(mine);
-    pair[1] = result;
-    rp_tensor_drop(mine);
-    return rp_tensor_tuple(pair, 2, out, err);
+    struct rp_tensor *pair[] = {c->start ? rp_tensor_keep(node->nin == 1 ? in[0] : mine) : NULL,
+                                result};
+    result = NULL;
+    if (c->start)
+        return rp_tensor_tuple(pair, 2, out, err);
+    *out = pair[1];
+    return RP_OK;
 }
 
-static enum rp_code pair_done(struct rp_eval *e, const struct rp_node *node,
-                              struct rp_tensor *const *in, struct rp_tensor **out,
-                              struct rp_err *err)
+static RP_KERNEL(pair_done)
 {
-    (void)e;
     if (in[0]->elem != RP_ELEM_TUPLE || in[0]->nparts < 2)
         return rp_node_error(node, RP_FORMAT, err, "the matching start operation has no result");
     *out = rp_tensor_keep(in[0]->parts[1]);
     return RP_OK;
 }
 
-static enum rp_code partition_id(struct rp_eval *e, const struct rp_node *node,
-                                 struct rp_tensor *const *in, struct rp_tensor **out,
-                                 struct rp_err *err)
+static RP_KERNEL(partition_id)
 {
-    (void)in;
     RP_TRY(rp_node_result(node, out, err));
     rp_tensor_set_integer(*out, 0,
                           e->plan->partitions > 1 ? e->partition % e->plan->partitions : 0);
     return RP_OK;
 }
 
-static enum rp_code replica_id(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static RP_KERNEL(replica_id)
 {
     unsigned partitions = e->plan->partitions > 1 ? e->plan->partitions : 1;
 
-    (void)in;
     RP_TRY(rp_node_result(node, out, err));
     rp_tensor_set_integer(*out, 0,
                           e->plan->partitions > 1 ? e->partition / partitions : e->partition);

@@ -59,7 +59,7 @@ enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, stru
     return RP_OK;
 }
 
-enum rp_code rp_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_conv_prepare)
 {
     struct rp_conv *c = RP_NODE_NEW(plan, struct rp_conv);
 
@@ -191,11 +191,8 @@ enum rp_code rp_conv_run(const struct rp_conv *c, struct rp_tensor *input, struc
     return rp_tensor_as(to, shape->elem, out, err);
 }
 
-static enum rp_code conv_kernel(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static RP_KERNEL(conv_kernel)
 {
-    (void)e;
     return rp_conv_run(node->attrs, in[0], in[1], node->shape, out, err);
 }
 

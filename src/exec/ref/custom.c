@@ -140,62 +140,48 @@ static enum rp_code zero_array(const struct rp_value_shape *shape, struct rp_ten
     return RP_OK;
 }
 
-enum rp_code rp_custom_results(const struct rp_node *node, struct rp_tensor *const *first, size_t n,
-                               struct rp_tensor **out, struct rp_err *err)
+enum rp_code rp_custom_parts(const struct rp_node *node, struct rp_tensors *out, struct rp_err *err)
 {
-    struct rp_tensor *parts[16] = {NULL};
-    size_t all = node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1, at = n;
-    enum rp_code code = RP_OK;
+    if (node->shape->elem == RP_ELEM_TUPLE && !node->shape->nparts)
+        return rp_node_error(node, RP_UNSUPPORTED, err, "no results");
+    return rp_tensors_new(node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1, out, err);
+}
 
-    memcpy(parts, first, n * sizeof *parts);
-    if (all < n || all > 16)
-        code = rp_node_error(node, RP_UNSUPPORTED, err, "%zu results", all);
-    for (; at < all && code == RP_OK; at++)
-        code = zero_array(all == 1 && node->shape->elem != RP_ELEM_TUPLE ? node->shape
-                                                                         : node->shape->parts[at],
-                          &parts[at], err);
-    if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE)
-        return rp_tensor_tuple(parts, all, out, err);
-    if (code == RP_OK) {
-        *out = parts[0];
-        return RP_OK;
-    }
-    for (size_t i = 0; i < at; i++)
-        rp_tensor_drop(parts[i]);
-    return code;
+enum rp_code rp_custom_give(const struct rp_node *node, struct rp_tensors *parts,
+                            struct rp_tensor **out, struct rp_err *err)
+{
+    bool tuple = node->shape->elem == RP_ELEM_TUPLE;
+
+    for (size_t i = 0; i < parts->n; i++)
+        if (!parts->at[i])
+            RP_TRY(zero_array(tuple ? node->shape->parts[i] : node->shape, &parts->at[i], err));
+    return rp_node_give(node, parts, out, err);
 }
 
 /* ---- marks, memory, topk ---- */
 
-static enum rp_code prepare_same(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_same)
 {
-    (void)plan;
     return node->nin ? RP_OK : rp_node_error(node, RP_FORMAT, err, "no operand");
 }
 
-static enum rp_code custom_buffer(struct rp_eval *e, const struct rp_node *node,
-                                  struct rp_tensor *const *in, struct rp_tensor **out,
-                                  struct rp_err *err)
+static RP_KERNEL(custom_buffer)
 {
-    struct rp_tensor *first = NULL;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
-    (void)e;
-    (void)in;
-    RP_TRY(zero_array(rp_custom_shape(node), &first, err));
-    return rp_custom_results(node, &first, 1, out, err);
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    return rp_custom_give(node, &parts, out, err);
 }
 
-static enum rp_code prepare_topk(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_topk)
 {
-    (void)plan;
     if (node->nin < 1 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != 2 ||
         !node->shape->parts[0]->rank)
         return rp_node_error(node, RP_FORMAT, err, "the result is not a pair of arrays");
     return RP_OK;
 }
 
-static enum rp_code topk(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+static RP_KERNEL(topk)
 {
     const struct rp_value_shape *shape = rp_custom_shape(node);
 
@@ -203,8 +189,7 @@ static enum rp_code topk(struct rp_eval *e, const struct rp_node *node, struct r
                        node->shape->parts[1]->elem, out, err);
 }
 
-static enum rp_code prepare_approximate(struct rp_plan *plan, struct rp_node *node,
-                                        struct rp_err *err)
+static RP_PREPARE(prepare_approximate)
 {
     return rp_first_prepare(plan, node, (int64_t)rp_config_number(plan, node, "reduction_dim", -1),
                             err);
@@ -241,28 +226,21 @@ static bool without_arrays(const struct rp_value_shape *shape)
 static enum rp_code nothing(const struct rp_value_shape *shape, struct rp_tensor **out,
                             struct rp_err *err)
 {
-    struct rp_tensor *parts[16];
-    uint32_t n = 0;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
     if (shape->elem != RP_ELEM_TUPLE)
         return rp_tensor_token(out, err);
-    for (; n < shape->nparts && n < 16; n++)
-        if (nothing(shape->parts[n], &parts[n], err) != RP_OK) {
-            while (n-- > 0)
-                rp_tensor_drop(parts[n]);
-            return RP_NOMEM;
-        }
-    return rp_tensor_tuple(parts, n, out, err);
+    RP_TRY(rp_tensors_new(shape->nparts, &parts, err));
+    for (uint32_t i = 0; i < shape->nparts; i++)
+        RP_TRY(nothing(shape->parts[i], &parts.at[i], err));
+    parts.n = 0; /* the tuple takes them over */
+    return rp_tensor_tuple(parts.at, shape->nparts, out, err);
 }
 
 /* Calls that print or report, like jax.debug.print, give no value, so the program goes on without
    them. */
-static enum rp_code skip_callback(struct rp_eval *e, const struct rp_node *node,
-                                  struct rp_tensor *const *in, struct rp_tensor **out,
-                                  struct rp_err *err)
+static RP_KERNEL(skip_callback)
 {
-    (void)e;
-    (void)in;
     return nothing(node->shape, out, err);
 }
 
@@ -314,7 +292,7 @@ static const struct rp_custom_target *find_target(const struct rp_custom_target 
     return NULL;
 }
 
-static enum rp_code custom_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(custom_prepare)
 {
     static const struct rp_custom_target *const tables[] = {
         rp_custom_shards,      marks,

@@ -52,7 +52,10 @@ uint32_t rp_custom_integers(const struct rp_plan *plan, const struct rp_node *no
 
 /* The first array of the result. */
 const struct rp_value_shape *rp_custom_shape(const struct rp_node *node);
-/* Makes the result from its first parts, of which one use each is taken over, also on failure; the
-   rest is memory that the library would have used for work. */
-enum rp_code rp_custom_results(const struct rp_node *node, struct rp_tensor *const *first, size_t n,
-                               struct rp_tensor **out, struct rp_err *err);
+/* Makes a list with a place for each result; call rp_tensors_release in every case. */
+enum rp_code rp_custom_parts(const struct rp_node *node, struct rp_tensors *out,
+                             struct rp_err *err);
+/* Makes the node's value of them; those that are NULL are memory that the library would have used
+   for work, and become zeros. */
+enum rp_code rp_custom_give(const struct rp_node *node, struct rp_tensors *parts,
+                            struct rp_tensor **out, struct rp_err *err);

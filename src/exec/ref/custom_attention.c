@@ -122,8 +122,7 @@ static bool results_match(const struct rp_node *node, const struct attention *a)
 
 /* Operands of the forward call: Q, K, V, bias, lengths. Backward: Q, K, V, statistics, dO, bias, O,
    lengths. */
-static enum rp_code attention_prepare(struct rp_plan *plan, struct rp_node *node,
-                                      struct rp_err *err)
+static RP_PREPARE(attention_prepare)
 {
     struct attention *a = RP_NODE_NEW(plan, struct attention);
     uint32_t at = 3;
@@ -330,50 +329,33 @@ static size_t count_results(const struct rp_node *node, const struct attention *
                : 1;
 }
 
-static enum rp_code attention_heads(const struct attention *a, struct rp_tensor *const *wide,
-                                    struct rp_tensor **out, struct rp_err *err)
-{
-    double *p = calloc((size_t)(a->rows * a->columns) + 1, sizeof *p);
-
-    RP_TRY(rp_err_need(p, err, "attention"));
-    for (int64_t b = 0; b < a->batch; b++)
-        for (int64_t h = 0; h < a->heads; h++) {
-            struct head x = {a, wide, b, h, h / (a->heads / a->groups), p};
-
-            (a->backward ? head_backward : head_forward)(&x, out);
-        }
-    free(p);
-    return RP_OK;
-}
-
-static enum rp_code attention_run(struct rp_eval *e, const struct rp_node *node,
-                                  struct rp_tensor *const *in, struct rp_tensor **out,
-                                  struct rp_err *err)
+static RP_KERNEL(attention_run)
 {
     const struct attention *a = node->attrs;
-    struct rp_tensor *wide[10] = {NULL}, *made[4] = {NULL}, *parts[4] = {NULL};
-    size_t n = count_results(node, a), got = 0;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors wide = {0}, made = {0}, parts = {0};
+    RP_FREED double *p = calloc((size_t)(a->rows * a->columns) + 1, sizeof *p);
+    size_t n = count_results(node, a);
 
-    (void)e;
-    for (uint32_t i = 0; i < node->nin && i < 10 && code == RP_OK; i++)
-        code = a->padded && i >= a->lengths ? (wide[i] = rp_tensor_keep(in[i]), RP_OK)
-                                            : rp_tensor_as(in[i], RP_ELEM_F64, &wide[i], err);
-    for (size_t i = 0; i < n && code == RP_OK; i++)
-        code = zeros_like(node->shape->parts[i], &made[i], err);
-    if (code == RP_OK && wide[0] && wide[1] && wide[2] && wide[a->gradient] && wide[a->output])
-        code = attention_heads(a, wide, made, err);
-    for (; got < n && code == RP_OK; got++)
-        code = rp_tensor_as(made[got], node->shape->parts[got]->elem, &parts[got], err);
-    for (size_t i = 0; i < 10; i++)
-        rp_tensor_drop(wide[i]);
-    for (size_t i = 0; i < 4; i++)
-        rp_tensor_drop(made[i]);
-    if (code == RP_OK)
-        return rp_custom_results(node, parts, n, out, err);
-    for (size_t i = 0; i < got; i++)
-        rp_tensor_drop(parts[i]);
-    return code;
+    RP_TRY(rp_err_need(p, err, "attention"));
+    RP_TRY(rp_tensors_new(10, &wide, err));
+    RP_TRY(rp_tensors_new(4, &made, err));
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    for (uint32_t i = 0; i < node->nin && i < 10; i++)
+        if (a->padded && i >= a->lengths)
+            wide.at[i] = rp_tensor_keep(in[i]);
+        else
+            RP_TRY(rp_tensor_as(in[i], RP_ELEM_F64, &wide.at[i], err));
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(zeros_like(node->shape->parts[i], &made.at[i], err));
+    for (int64_t b = 0; b < a->batch; b++)
+        for (int64_t h = 0; h < a->heads; h++) {
+            struct head x = {a, wide.at, b, h, h / (a->heads / a->groups), p};
+
+            (a->backward ? head_backward : head_forward)(&x, made.at);
+        }
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(rp_tensor_as(made.at[i], node->shape->parts[i]->elem, &parts.at[i], err));
+    return rp_custom_give(node, &parts, out, err);
 }
 
 /* Until 2024 the name was spelled fhma. */

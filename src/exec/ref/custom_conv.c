@@ -75,17 +75,17 @@ static enum rp_code custom_conv_prepare(struct rp_plan *plan, struct rp_node *no
     return RP_OK;
 }
 
-static enum rp_code prepare_forward(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_forward)
 {
     return custom_conv_prepare(plan, node, FORWARD, err);
 }
 
-static enum rp_code prepare_input(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_input)
 {
     return custom_conv_prepare(plan, node, INPUT, err);
 }
 
-static enum rp_code prepare_filter(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_filter)
 {
     return custom_conv_prepare(plan, node, FILTER, err);
 }
@@ -183,7 +183,7 @@ static enum rp_code conv_forward(const struct rp_node *node, const struct custom
 {
     const struct rp_value_shape *shape = rp_custom_shape(node);
     struct rp_value_shape wide = *shape;
-    struct rp_tensor *t;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *t = NULL;
 
     if (rp_elem_is_complex(shape->elem) ||
         (node->nin == 2 && c->alpha == 1 && (!c->activation[0] || !strcmp(c->activation, "kNone"))))
@@ -203,21 +203,17 @@ static enum rp_code conv_forward(const struct rp_node *node, const struct custom
             *v += rp_tensor_number(in[2], i / inner % features);
         *v = activate(c, *v);
     }
-    enum rp_code code = rp_tensor_as(t, shape->elem, out, err);
-    rp_tensor_drop(t);
-    return code;
+    return rp_tensor_as(t, shape->elem, out, err);
 }
 
-static enum rp_code custom_conv_run(struct rp_eval *e, const struct rp_node *node,
-                                    struct rp_tensor *const *in, struct rp_tensor **out,
-                                    struct rp_err *err)
+static RP_KERNEL(custom_conv_run)
 {
     const struct custom *c = node->attrs;
-    struct rp_tensor *first = NULL;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
-    (void)e;
-    RP_TRY((c->kind == FORWARD ? conv_forward : conv_backward)(node, c, in, &first, err));
-    return rp_custom_results(node, &first, 1, out, err);
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    RP_TRY((c->kind == FORWARD ? conv_forward : conv_backward)(node, c, in, &parts.at[0], err));
+    return rp_custom_give(node, &parts, out, err);
 }
 
 const struct rp_custom_target rp_custom_convolutions[] = {

@@ -49,7 +49,7 @@ static bool factor_flag(const struct factor *c, struct rp_tensor *const *in, uin
     return !c->older || i >= c->first || !in[i]->n ? typed : rp_tensor_integer(in[i], 0) == is;
 }
 
-static enum rp_code prepare_potrf(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_potrf)
 {
     RP_TRY(factor_check(plan, node, 1, 2, err));
     const struct rp_value_shape *in = factor_operand(plan, node, 0);
@@ -58,12 +58,12 @@ static enum rp_code prepare_potrf(struct rp_plan *plan, struct rp_node *node, st
                : rp_node_error(node, RP_FORMAT, err, "the matrix is not square");
 }
 
-static enum rp_code prepare_getrf(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_getrf)
 {
     return factor_check(plan, node, 1, 3, err);
 }
 
-static enum rp_code prepare_trsm(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_trsm)
 {
     RP_TRY(factor_check(plan, node, 2, 1, err));
     struct factor *c = node->attrs;
@@ -76,7 +76,7 @@ static enum rp_code prepare_trsm(struct rp_plan *plan, struct rp_node *node, str
     return RP_OK;
 }
 
-static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_solve)
 {
     char word[16];
 
@@ -91,8 +91,7 @@ static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, st
     return RP_OK;
 }
 
-static enum rp_code trsm(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err)
+static RP_KERNEL(trsm)
 {
     const struct factor *c = node->attrs;
     struct rp_solve solve = {.left = factor_flag(c, in, 0, 1, c->solve.left),
@@ -100,33 +99,35 @@ static enum rp_code trsm(struct rp_eval *e, const struct rp_node *node, struct r
                              .transpose = factor_flag(c, in, 2, 1, c->solve.transpose),
                              .adjoint = factor_flag(c, in, 2, 2, c->solve.adjoint),
                              .unit = factor_flag(c, in, 3, 1, c->solve.unit)};
-    struct rp_tensor *first;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
-    (void)e;
     if (c->alpha && in[c->alpha]->n && rp_tensor_number(in[c->alpha], 0) != 1)
         return rp_node_error(node, RP_UNSUPPORTED, err, "a factor other than 1");
-    RP_TRY(rp_solve_run(&solve, in[c->first], in[c->first + 1], &first, err));
-    return rp_custom_results(node, &first, 1, out, err);
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    RP_TRY(rp_solve_run(&solve, in[c->first], in[c->first + 1], &parts.at[0], err));
+    return rp_custom_give(node, &parts, out, err);
 }
 
 /* Gives (factor, info); the other triangle is that of the operand. */
-static enum rp_code potrf(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static RP_KERNEL(potrf)
 {
     const struct factor *c = node->attrs;
     bool lower = factor_flag(c, in, 0, 1, c->lower);
-    struct rp_tensor *a = in[c->first], *first;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
+    const struct rp_tensor *first;
+    struct rp_tensor *a = in[c->first];
     size_t n = (size_t)a->dims[a->rank - 1], at = 1;
 
-    (void)e;
-    RP_TRY(rp_cholesky_run(a, lower, &first, err));
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    RP_TRY(rp_cholesky_run(a, lower, &parts.at[0], err));
+    first = parts.at[0];
     for (size_t i = 0; i < first->n; i++) {
         size_t row = i / n % n, column = i % n;
 
         if (lower ? column > row : column < row)
             memcpy(first->data + i * a->unit, a->data + i * a->unit, a->unit);
     }
-    RP_TRY(rp_custom_results(node, &first, 1, out, err));
+    RP_TRY(rp_custom_give(node, &parts, out, err));
     while (at + 1 < (*out)->nparts && (*out)->parts[at]->elem != RP_ELEM_S32)
         at++; /* XLA has its work space before this result */
     struct rp_tensor *info = (*out)->parts[at];
@@ -142,50 +143,32 @@ static enum rp_code potrf(struct rp_eval *e, const struct rp_node *node,
     return RP_OK;
 }
 
-static struct rp_tensor *const *factor_operands(const struct rp_node *node,
-                                                struct rp_tensor *const *in)
-{
-    return in + ((const struct factor *)node->attrs)->first;
-}
-
 /* Gives (factors, pivots, info), one matrix after the other. */
-static enum rp_code getrf(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *operands, struct rp_tensor **out,
-                          struct rp_err *err)
+static RP_KERNEL(getrf)
 {
-    struct rp_tensor *const *in = factor_operands(node, operands);
-    size_t rows = (size_t)in[0]->dims[in[0]->rank - 2],
-           columns = (size_t)in[0]->dims[in[0]->rank - 1];
+    struct rp_tensor *a = in[((const struct factor *)node->attrs)->first];
+    size_t rows = (size_t)a->dims[a->rank - 2], columns = (size_t)a->dims[a->rank - 1];
     size_t least = rows < columns ? rows : columns;
-    struct rp_tensor *wide = NULL, *parts[3] = {NULL, NULL, NULL};
-    int64_t *pivot = calloc(least + 1, sizeof *pivot);
-    enum rp_code code = pivot ? rp_tensor_new(RP_ELEM_C128, in[0]->dims, in[0]->rank, &wide, err)
-                              : rp_err_nomem(err, "factoring");
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *wide = NULL;
+    RP_FREED int64_t *pivot = calloc(least + 1, sizeof *pivot);
 
-    (void)e;
-    for (size_t i = 1; i < 3 && code == RP_OK; i++)
-        code = rp_shape_tensor(node->shape->parts[i], &parts[i], err);
-    for (size_t i = 0; code == RP_OK && i < wide->n; i++)
-        ((rp_c128 *)(void *)wide->data)[i] =
-            CMPLX(rp_tensor_number(in[0], i), rp_tensor_imaginary(in[0], i));
-    for (size_t b = 0; code == RP_OK && least && b < wide->n / (rows * columns); b++) {
+    RP_TRY(rp_err_need(pivot, err, "factoring"));
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    RP_TRY(rp_tensor_c128(a, &wide, err));
+    for (size_t i = 1; i < 3; i++)
+        RP_TRY(rp_shape_tensor(node->shape->parts[i], &parts.at[i], err));
+    for (size_t b = 0; least && b < wide->n / (rows * columns); b++) {
         int64_t info =
             rp_lu((rp_c128 *)(void *)wide->data + b * rows * columns, rows, columns, pivot);
 
-        for (size_t i = 0; i < least && b * least + i < parts[1]->n; i++)
-            rp_tensor_set_integer(parts[1], b * least + i, pivot[i]);
-        if (b < parts[2]->n)
-            rp_tensor_set_integer(parts[2], b, info);
+        for (size_t i = 0; i < least && b * least + i < parts.at[1]->n; i++)
+            rp_tensor_set_integer(parts.at[1], b * least + i, pivot[i]);
+        if (b < parts.at[2]->n)
+            rp_tensor_set_integer(parts.at[2], b, info);
     }
-    if (code == RP_OK)
-        code = rp_tensor_as(wide, in[0]->elem, &parts[0], err);
-    rp_tensor_drop(wide);
-    free(pivot);
-    if (code == RP_OK)
-        return rp_tensor_tuple(parts, 3, out, err);
-    rp_tensor_drop(parts[1]);
-    rp_tensor_drop(parts[2]);
-    return code;
+    RP_TRY(rp_tensor_as(wide, a->elem, &parts.at[0], err));
+    return rp_custom_give(node, &parts, out, err);
 }
 
 /* ---- QR ---- */
@@ -259,7 +242,7 @@ enum rp_code rp_tensor_c128(const struct rp_tensor *in, struct rp_tensor **out, 
     return RP_OK;
 }
 
-static enum rp_code prepare_geqrf(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_geqrf)
 {
     RP_TRY(factor_check(plan, node, 1, 2, err));
     const struct rp_value_shape *in = factor_operand(plan, node, 0);
@@ -271,36 +254,27 @@ static enum rp_code prepare_geqrf(struct rp_plan *plan, struct rp_node *node, st
     return RP_OK;
 }
 
-static enum rp_code geqrf(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *operands, struct rp_tensor **out,
-                          struct rp_err *err)
+static RP_KERNEL(geqrf)
 {
-    struct rp_tensor *const *in = factor_operands(node, operands);
-    size_t rows = (size_t)in[0]->dims[in[0]->rank - 2],
-           columns = (size_t)in[0]->dims[in[0]->rank - 1], least = rows < columns ? rows : columns;
+    struct rp_tensor *from = in[((const struct factor *)node->attrs)->first];
+    size_t rows = (size_t)from->dims[from->rank - 2];
+    size_t columns = (size_t)from->dims[from->rank - 1], least = rows < columns ? rows : columns;
     const struct rp_value_shape *small = node->shape->parts[1];
-    struct rp_tensor *a, *tau = NULL, *parts[2] = {NULL, NULL};
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *a = NULL, *tau = NULL;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
-    (void)e;
-    RP_TRY(rp_tensor_c128(in[0], &a, err));
-    enum rp_code code = rp_tensor_new(RP_ELEM_C128, small->dims, small->rank, &tau, err);
-    for (size_t b = 0;
-         code == RP_OK && least && b < a->n / (rows * columns) && (b + 1) * least <= tau->n; b++)
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    RP_TRY(rp_tensor_c128(from, &a, err));
+    RP_TRY(rp_tensor_new(RP_ELEM_C128, small->dims, small->rank, &tau, err));
+    for (size_t b = 0; least && b < a->n / (rows * columns) && (b + 1) * least <= tau->n; b++)
         qr((rp_c128 *)(void *)a->data + b * rows * columns, rows, columns,
            (rp_c128 *)(void *)tau->data + b * least);
-    if (code == RP_OK)
-        code = rp_tensor_as(a, in[0]->elem, &parts[0], err);
-    if (code == RP_OK)
-        code = rp_tensor_as(tau, small->elem, &parts[1], err);
-    rp_tensor_drop(a);
-    rp_tensor_drop(tau);
-    if (code == RP_OK)
-        return rp_custom_results(node, parts, 2, out, err);
-    rp_tensor_drop(parts[0]);
-    return code;
+    RP_TRY(rp_tensor_as(a, from->elem, &parts.at[0], err));
+    RP_TRY(rp_tensor_as(tau, small->elem, &parts.at[1], err));
+    return rp_custom_give(node, &parts, out, err);
 }
 
-static enum rp_code prepare_orgqr(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_orgqr)
 {
     RP_TRY(factor_check(plan, node, 2, 1, err));
     const struct rp_value_shape *a = factor_operand(plan, node, 0);
@@ -315,27 +289,23 @@ static enum rp_code prepare_orgqr(struct rp_plan *plan, struct rp_node *node, st
     return RP_OK;
 }
 
-static enum rp_code orgqr(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *operands, struct rp_tensor **out,
-                          struct rp_err *err)
+static RP_KERNEL(orgqr)
 {
-    struct rp_tensor *const *in = factor_operands(node, operands);
-    size_t rows = (size_t)in[0]->dims[in[0]->rank - 2],
-           columns = (size_t)in[0]->dims[in[0]->rank - 1];
-    size_t k = (size_t)in[1]->dims[in[1]->rank - 1];
-    struct rp_tensor *a, *tau = NULL, *first = NULL;
+    struct rp_tensor *const *of = in + ((const struct factor *)node->attrs)->first;
+    size_t rows = (size_t)of[0]->dims[of[0]->rank - 2];
+    size_t columns = (size_t)of[0]->dims[of[0]->rank - 1];
+    size_t k = (size_t)of[1]->dims[of[1]->rank - 1];
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *a = NULL, *tau = NULL;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
-    (void)e;
-    RP_TRY(rp_tensor_c128(in[0], &a, err));
-    enum rp_code code = rp_tensor_c128(in[1], &tau, err);
-    for (size_t b = 0; code == RP_OK && columns && b < a->n / (rows * columns); b++)
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    RP_TRY(rp_tensor_c128(of[0], &a, err));
+    RP_TRY(rp_tensor_c128(of[1], &tau, err));
+    for (size_t b = 0; columns && b < a->n / (rows * columns); b++)
         reflectors_product((rp_c128 *)(void *)a->data + b * rows * columns, rows, columns,
                            (rp_c128 *)(void *)tau->data + b * k, k);
-    if (code == RP_OK)
-        code = rp_tensor_as(a, in[0]->elem, &first, err);
-    rp_tensor_drop(a);
-    rp_tensor_drop(tau);
-    return code == RP_OK ? rp_custom_results(node, &first, 1, out, err) : code;
+    RP_TRY(rp_tensor_as(a, of[0]->elem, &parts.at[0], err));
+    return rp_custom_give(node, &parts, out, err);
 }
 
 #define EACH(begin, name, prepare, run)                                               \

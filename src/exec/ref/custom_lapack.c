@@ -609,29 +609,30 @@ static enum rp_code run_matrix(struct call *c, const struct rp_node *node, struc
     return RP_OK;
 }
 
-static enum rp_code lapack_run(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static void call_release(struct call *c)
 {
-    struct call c = {.l = node->attrs, .in = in};
-    const struct rp_tensor *main = in[c.l->first + c.l->routine->main];
-    struct rp_tensor *none = NULL;
-
-    (void)e;
-    RP_TRY(rp_custom_results(node, &none, 0, out, err));
-    enum rp_code code = blocks_new(&c, node, *out, err);
-    size_t matrices = code == RP_OK && c.k ? main->n / ((size_t)c.m * (size_t)c.n) : 0;
-    for (size_t b = 0; code == RP_OK && b < matrices; b++)
-        code = run_matrix(&c, node, *out, b, err);
     for (size_t i = 0; i < OPERANDS; i++)
-        free(c.operand[i].data);
+        free(c->operand[i].data);
     for (size_t i = 0; i < 26; i++)
-        free(c.result[i].data);
-    if (code != RP_OK) {
-        rp_tensor_drop(*out);
-        *out = NULL;
-    }
-    return code;
+        free(c->result[i].data);
+}
+
+static RP_KERNEL(lapack_run)
+{
+    RP_SCOPED(call_release) struct call c = {.l = node->attrs, .in = in};
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *all = NULL;
+    const struct rp_tensor *main = in[c.l->first + c.l->routine->main];
+
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    RP_TRY(rp_custom_give(node, &parts, &all, err));
+    RP_TRY(blocks_new(&c, node, all, err));
+    size_t matrices = c.k ? main->n / ((size_t)c.m * (size_t)c.n) : 0;
+    for (size_t b = 0; b < matrices; b++)
+        RP_TRY(run_matrix(&c, node, all, b, err));
+    *out = all;
+    all = NULL;
+    return RP_OK;
 }
 
 static char config_letter(const struct rp_plan *plan, const struct rp_node *node, const char *key,
@@ -742,7 +743,7 @@ static char type_letter(unsigned elem)
                                   : 0;
 }
 
-enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_lapack_prepare)
 {
     struct lapack *l = RP_NODE_NEW(plan, struct lapack);
     struct rp_lapack library;

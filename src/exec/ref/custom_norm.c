@@ -40,7 +40,7 @@ static size_t line_begin(const struct norm *s, size_t line)
     return line / s->stride * s->stride * s->length + line % s->stride;
 }
 
-static enum rp_code prepare_softmax(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_softmax)
 {
     const struct rp_value_shape *in = node->nin ? rp_node_operand(plan, node, 0) : NULL;
     double axis = rp_config_number(plan, node, "softmax_axis", 0);
@@ -50,37 +50,29 @@ static enum rp_code prepare_softmax(struct rp_plan *plan, struct rp_node *node, 
     return rp_err_need(norm_new(plan, node, in, (uint32_t)axis), err, "planning");
 }
 
-static enum rp_code as_result(const struct rp_node *node, struct rp_tensor **made, size_t n,
-                              struct rp_tensor **out, struct rp_err *err)
+/* The results in their types; `made` has the first of them. */
+static enum rp_code as_results(const struct rp_node *node, const struct rp_tensors *made,
+                               struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor *parts[3] = {NULL, NULL, NULL};
-    size_t got = 0;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
+    bool tuple = node->shape->elem == RP_ELEM_TUPLE;
 
-    for (; got < n && code == RP_OK; got++)
-        code = rp_tensor_as(made[got],
-                            node->shape->elem == RP_ELEM_TUPLE ? node->shape->parts[got]->elem
-                                                               : node->shape->elem,
-                            &parts[got], err);
-    for (size_t i = 0; i < n; i++)
-        rp_tensor_drop(made[i]);
-    if (code == RP_OK)
-        return rp_custom_results(node, parts, n, out, err);
-    for (size_t i = 0; i < got; i++)
-        rp_tensor_drop(parts[i]);
-    return code;
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    for (size_t i = 0; i < made->n; i++)
+        RP_TRY(rp_tensor_as(made->at[i], tuple ? node->shape->parts[i]->elem : node->shape->elem,
+                            &parts.at[i], err));
+    return rp_custom_give(node, &parts, out, err);
 }
 
-static enum rp_code softmax(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static RP_KERNEL(softmax)
 {
     const struct norm *s = node->attrs;
-    struct rp_tensor *wide;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors made = {0};
 
-    (void)e;
-    RP_TRY(rp_tensor_new(RP_ELEM_F64, in[0]->dims, in[0]->rank, &wide, err));
-    double *x = (double *)(void *)wide->data;
-    for (size_t i = 0; i < wide->n; i++)
+    RP_TRY(rp_tensors_new(1, &made, err));
+    RP_TRY(rp_tensor_new(RP_ELEM_F64, in[0]->dims, in[0]->rank, &made.at[0], err));
+    double *x = (double *)(void *)made.at[0]->data;
+    for (size_t i = 0; i < in[0]->n; i++)
         x[i] = rp_tensor_number(in[0], i);
     for (size_t line = 0; line < s->lines; line++) {
         double *at = x + line_begin(s, line), most = (double)-INFINITY, sum = 0;
@@ -92,12 +84,12 @@ static enum rp_code softmax(struct rp_eval *e, const struct rp_node *node,
         for (size_t k = 0; k < s->length; k++)
             at[k * s->stride] /= sum;
     }
-    return as_result(node, &wide, 1, out, err);
+    return as_results(node, &made, out, err);
 }
 
 /* ---- layer normalization ---- */
 
-static enum rp_code prepare_layer(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_layer)
 {
     const struct rp_value_shape *in = node->nin == 3 ? rp_node_operand(plan, node, 0) : NULL;
 
@@ -117,7 +109,7 @@ static enum rp_code prepare_layer(struct rp_plan *plan, struct rp_node *node, st
     return RP_OK;
 }
 
-static enum rp_code prepare_cudnn(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_cudnn)
 {
     const struct rp_value_shape *in = node->nin ? rp_node_operand(plan, node, 0) : NULL;
     char kind[24];
@@ -166,34 +158,27 @@ static void norm_line(const struct norm *s, struct rp_tensor *const *in, size_t 
             rp_tensor_number(in[2], k);
 }
 
-static enum rp_code layer_norm(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static RP_KERNEL(layer_norm)
 {
     const struct norm *s = node->attrs;
     bool statistics = gives_statistics(node, s);
-    struct rp_tensor *made[3] = {NULL, NULL, NULL};
-    enum rp_code code = rp_tensor_new(RP_ELEM_F64, in[0]->dims, in[0]->rank, &made[0], err);
+    RP_SCOPED(rp_tensors_release) struct rp_tensors made = {0};
 
-    (void)e;
-    for (size_t i = 1; statistics && i < 3 && code == RP_OK; i++)
-        code = rp_tensor_new(RP_ELEM_F64, node->shape->parts[i]->dims, node->shape->parts[i]->rank,
-                             &made[i], err);
-    if (code != RP_OK) {
-        rp_tensor_drop(made[0]);
-        rp_tensor_drop(made[1]);
-        return code;
-    }
+    RP_TRY(rp_tensors_new(statistics ? 3 : 1, &made, err));
+    RP_TRY(rp_tensor_new(RP_ELEM_F64, in[0]->dims, in[0]->rank, &made.at[0], err));
+    for (size_t i = 1; i < made.n; i++)
+        RP_TRY(rp_tensor_new(RP_ELEM_F64, node->shape->parts[i]->dims, node->shape->parts[i]->rank,
+                             &made.at[i], err));
     for (size_t line = 0; line < s->lines; line++) {
         double mean, factor;
 
-        norm_line(s, in, line, (double *)(void *)made[0]->data, &mean, &factor);
+        norm_line(s, in, line, (double *)(void *)made.at[0]->data, &mean, &factor);
         if (statistics) {
-            ((double *)(void *)made[1]->data)[line] = mean;
-            ((double *)(void *)made[2]->data)[line] = factor;
+            ((double *)(void *)made.at[1]->data)[line] = mean;
+            ((double *)(void *)made.at[2]->data)[line] = factor;
         }
     }
-    return as_result(node, made, statistics ? 3 : 1, out, err);
+    return as_results(node, &made, out, err);
 }
 
 const struct rp_custom_target rp_custom_norms[] = {

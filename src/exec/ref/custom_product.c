@@ -145,7 +145,7 @@ static bool read_epilogue(const char *name, struct gemm *g, bool *bias)
     return false;
 }
 
-static enum rp_code product_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(product_prepare)
 {
     struct gemm *g = RP_NODE_NEW(plan, struct gemm);
     size_t n;
@@ -283,61 +283,47 @@ static double product_finish(const struct rp_node *node, const struct gemm *g,
 static enum rp_code as_shape(struct rp_tensor *t, const struct rp_value_shape *shape,
                              struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor *narrow;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *narrow = NULL;
 
     RP_TRY(rp_tensor_as(t, shape->elem, &narrow, err));
-    enum rp_code code = rp_tensor_view(narrow, shape->elem, shape->dims, shape->rank, out, err);
-    rp_tensor_drop(narrow);
-    return code;
+    return rp_tensor_view(narrow, shape->elem, shape->dims, shape->rank, out, err);
 }
 
-static enum rp_code product_run(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static RP_KERNEL(product_run)
 {
     const struct gemm *g = node->attrs;
-    struct rp_tensor *wide, *aux = NULL, *parts[2] = {NULL, NULL};
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *wide = NULL, *aux = NULL;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
     double largest = 0;
-    enum rp_code code = RP_OK;
 
-    (void)e;
+    RP_TRY(rp_custom_parts(node, &parts, err));
     RP_TRY(rp_dot_wide(&g->dot, in[0], in[1], rp_custom_shape(node)->elem, &wide, err));
     if (g->aux)
-        code = rp_tensor_new(RP_ELEM_F64, wide->dims, wide->rank, &aux, err);
-    if (code == RP_OK && wide->elem == RP_ELEM_F64)
+        RP_TRY(rp_tensor_new(RP_ELEM_F64, wide->dims, wide->rank, &aux, err));
+    if (wide->elem == RP_ELEM_F64)
         largest = product_finish(node, g, in, (double *)(void *)wide->data, wide->n,
                                  aux ? (double *)(void *)aux->data : NULL);
-    else if (code == RP_OK) {
-        for (size_t i = 0; i < wide->n; i++) {
-            if (wide->elem == RP_ELEM_C128) {
-                rp_c128 *w = (rp_c128 *)(void *)wide->data + i;
+    for (size_t i = 0; wide->elem != RP_ELEM_F64 && i < wide->n; i++) {
+        if (wide->elem == RP_ELEM_C128) {
+            rp_c128 *w = (rp_c128 *)(void *)wide->data + i;
 
-                *w *= g->alpha;
-                if (g->matrix)
-                    *w += g->beta * CMPLX(rp_tensor_number(in[g->matrix], i),
-                                          rp_tensor_imaginary(in[g->matrix], i));
-            } else if (g->matrix) {
-                ((int64_t *)(void *)wide->data)[i] +=
-                    (int64_t)g->beta * rp_tensor_integer(in[g->matrix], i);
-            }
+            *w *= g->alpha;
+            if (g->matrix)
+                *w += g->beta * CMPLX(rp_tensor_number(in[g->matrix], i),
+                                      rp_tensor_imaginary(in[g->matrix], i));
+        } else if (g->matrix) {
+            ((int64_t *)(void *)wide->data)[i] +=
+                (int64_t)g->beta * rp_tensor_integer(in[g->matrix], i);
         }
     }
-    if (code == RP_OK)
-        code = as_shape(wide, rp_custom_shape(node), &parts[0], err);
-    if (code == RP_OK && aux)
-        code = as_shape(aux, node->shape->parts[1], &parts[1], err);
-    else if (code == RP_OK && g->largest) {
-        code = rp_shape_tensor(node->shape->parts[1], &parts[1], err);
-        if (code == RP_OK)
-            rp_tensor_set(parts[1], 0, largest);
+    RP_TRY(as_shape(wide, rp_custom_shape(node), &parts.at[0], err));
+    if (aux) {
+        RP_TRY(as_shape(aux, node->shape->parts[1], &parts.at[1], err));
+    } else if (g->largest) {
+        RP_TRY(rp_shape_tensor(node->shape->parts[1], &parts.at[1], err));
+        rp_tensor_set(parts.at[1], 0, largest);
     }
-    rp_tensor_drop(wide);
-    rp_tensor_drop(aux);
-    if (code == RP_OK)
-        return rp_custom_results(node, parts, parts[1] ? 2 : 1, out, err);
-    rp_tensor_drop(parts[0]);
-    rp_tensor_drop(parts[1]);
-    return code;
+    return rp_custom_give(node, &parts, out, err);
 }
 
 const struct rp_custom_target rp_custom_products[] = {

@@ -57,12 +57,12 @@ static enum rp_code shard_prepare(struct rp_plan *plan, struct rp_node *node, co
     return RP_OK;
 }
 
-static enum rp_code prepare_local(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_local)
 {
     return shard_prepare(plan, node, "xla.sdy.in_shardings", err);
 }
 
-static enum rp_code prepare_global(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_global)
 {
     return shard_prepare(plan, node, "xla.sdy.out_shardings", err);
 }
@@ -79,22 +79,21 @@ static enum rp_code prepare_spmd(struct rp_plan *plan, struct rp_node *node, uin
     return RP_OK;
 }
 
-static enum rp_code prepare_to_shard(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_to_shard)
 {
     if (!node->nin)
         return rp_node_error(node, RP_FORMAT, err, "no operand");
     return prepare_spmd(plan, node, rp_op_operands(plan->program, node->op).at[0], err);
 }
 
-static enum rp_code prepare_to_full(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_to_full)
 {
     return prepare_spmd(plan, node, node->op, err);
 }
 
 static bool same_dims(const struct rp_value_shape *shape, const struct rp_tensor *t)
 {
-    return shape->rank == t->rank &&
-           (!t->rank || !memcmp(shape->dims, t->dims, t->rank * sizeof *t->dims));
+    return rp_dims_same(shape->dims, shape->rank, t->dims, t->rank);
 }
 
 /* Finds the block of a device, which has to turn one shape into the other. */
@@ -111,49 +110,26 @@ static enum rp_code find_tile(const struct rp_node *node, size_t i, size_t rank,
                          s->list.at);
 }
 
-static enum rp_code give_results(const struct rp_node *node, struct rp_tensor **parts, size_t n,
-                                 enum rp_code code, struct rp_tensor **out, struct rp_err *err)
+static RP_KERNEL(take_blocks)
 {
-    if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE)
-        return rp_tensor_tuple(parts, n, out, err);
-    if (code == RP_OK) {
-        *out = parts[0];
-        return RP_OK;
-    }
-    for (size_t i = 0; i < n; i++)
-        rp_tensor_drop(parts[i]);
-    return code;
-}
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
-static enum rp_code take_blocks(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
-{
-    struct rp_tensor **parts = calloc(node->nin + 1, sizeof(struct rp_tensor *));
-    enum rp_code code = rp_err_need(parts, err, "splitting");
-    uint32_t n = 0;
-
-    while (n < node->nin && code == RP_OK) {
-        const struct rp_value_shape *shape = result_shape(node, n);
+    RP_TRY(rp_tensors_new(node->nin, &parts, err));
+    for (uint32_t i = 0; i < node->nin; i++) {
+        const struct rp_value_shape *shape = result_shape(node, i);
         struct rp_tile tile;
 
-        if (same_dims(shape, in[n])) {
-            parts[n] = rp_tensor_keep(in[n]);
-        } else {
-            code = find_tile(node, n, in[n]->rank, e->partition, &tile, err);
-            if (code == RP_OK)
-                code = rp_tile_take(in[n], &tile, &parts[n], err);
-            if (code == RP_OK && !same_dims(shape, parts[n])) {
-                rp_tensor_drop(parts[n]);
-                code = rp_node_error(node, RP_FORMAT, err,
-                                     "the sharding of value %u does not give its shape", n);
-            }
+        if (same_dims(shape, in[i])) {
+            parts.at[i] = rp_tensor_keep(in[i]);
+            continue;
         }
-        n += code == RP_OK;
+        RP_TRY(find_tile(node, i, in[i]->rank, e->partition, &tile, err));
+        RP_TRY(rp_tile_take(in[i], &tile, &parts.at[i], err));
+        if (!same_dims(shape, parts.at[i]))
+            return rp_node_error(node, RP_FORMAT, err,
+                                 "the sharding of value %u does not give its shape", i);
     }
-    code = give_results(node, parts, n, code, out, err);
-    free(parts);
-    return code;
+    return rp_node_give(node, &parts, out, err);
 }
 
 /* Joins one value of all partitions to the whole. */
@@ -169,57 +145,47 @@ static enum rp_code join_blocks(const struct rp_eval *e, const struct rp_node *n
         *out = rp_tensor_keep(all[e->mesh ? e->partition : 0]->parts[i]);
         return RP_OK;
     }
-    RP_TRY(rp_shape_tensor(shape, out, err));
-    memset((*out)->data, 0, rp_tensor_bytes(*out));
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *whole = NULL;
+    RP_TRY(rp_shape_tensor(shape, &whole, err));
+    memset(whole->data, 0, rp_tensor_bytes(whole));
     for (unsigned k = 0; k < n; k++) {
-        enum rp_code code = find_tile(node, i, shape->rank, k, &tile, err);
         int64_t total = 1;
 
-        for (size_t d = 0; code == RP_OK && d < shape->rank; d++)
+        RP_TRY(find_tile(node, i, shape->rank, k, &tile, err));
+        for (size_t d = 0; d < shape->rank; d++)
             total *= tile.blocks[d];
-        if (code == RP_OK && k == 0 && total > n)
-            code = rp_node_error(node, RP_FORMAT, err,
+        if (k == 0 && total > n)
+            return rp_node_error(node, RP_FORMAT, err,
                                  "value %zu has blocks of %lld partitions, %u run; set their "
                                  "number with --partitions",
                                  i, (long long)total, n);
-        if (code == RP_OK && all[k]->parts[i]->rank != shape->rank)
-            code = rp_node_error(node, RP_FORMAT, err, "value %zu has another rank", i);
-        if (code != RP_OK) {
-            rp_tensor_drop(*out);
-            return code;
-        }
-        rp_tile_put(all[k]->parts[i], &tile, *out);
+        if (all[k]->parts[i]->rank != shape->rank)
+            return rp_node_error(node, RP_FORMAT, err, "value %zu has another rank", i);
+        rp_tile_put(all[k]->parts[i], &tile, whole);
     }
+    *out = whole;
+    whole = NULL;
     return RP_OK;
 }
 
-static enum rp_code give_whole(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static RP_KERNEL(give_whole)
 {
-    struct rp_tensor **parts = calloc(node->nin + 1, sizeof(struct rp_tensor *)), *mine = NULL;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *mine = NULL;
     struct rp_tensor *const *all = &mine;
-    enum rp_code code = rp_err_need(parts, err, "joining");
-    uint32_t n = 0;
+    enum rp_code code = RP_OK;
 
-    for (uint32_t i = 0; i < node->nin && code == RP_OK; i++)
+    RP_TRY(rp_tensors_new(node->nin, &parts, err));
+    for (uint32_t i = 0; i < node->nin; i++)
         rp_tensor_keep(in[i]);
-    if (code == RP_OK)
-        code = rp_tensor_tuple(in, node->nin, &mine, err);
-    if (code == RP_OK && e->mesh)
-        code = rp_mesh_rendezvous(e->mesh, e->partition, mine, &all, err);
-    if (code == RP_OK) {
-        while (n < node->nin && code == RP_OK) {
-            code = join_blocks(e, node, all, n, &parts[n], err);
-            n += code == RP_OK;
-        }
-        if (e->mesh)
-            rp_mesh_leave(e->mesh);
-    }
-    rp_tensor_drop(mine);
-    code = parts ? give_results(node, parts, n, code, out, err) : code;
-    free(parts);
-    return code;
+    RP_TRY(rp_tensor_tuple(in, node->nin, &mine, err));
+    if (e->mesh)
+        RP_TRY(rp_mesh_rendezvous(e->mesh, e->partition, mine, &all, err));
+    for (uint32_t i = 0; i < node->nin && code == RP_OK; i++)
+        code = join_blocks(e, node, all, i, &parts.at[i], err);
+    if (e->mesh)
+        rp_mesh_leave(e->mesh);
+    return code == RP_OK ? rp_node_give(node, &parts, out, err) : code;
 }
 
 const struct rp_custom_target rp_custom_shards[] = {

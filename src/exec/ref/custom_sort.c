@@ -36,7 +36,7 @@ static bool key_before(void *user, size_t a, size_t b)
     return k->descending ? x > y : x < y;
 }
 
-static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_sort)
 {
     if (!node->nin || node->nin > 2 || node->shape->elem != RP_ELEM_TUPLE ||
         node->shape->nparts <= node->nin || !rp_node_operand(plan, node, 0)->rank ||
@@ -50,18 +50,17 @@ static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, str
     return RP_OK;
 }
 
-static enum rp_code custom_sort(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static RP_KERNEL(custom_sort)
 {
-    size_t n = (size_t)in[0]->dims[in[0]->rank - 1], *order = malloc((2 * n + 1) * sizeof *order);
-    struct rp_tensor *parts[2] = {NULL, NULL};
-    enum rp_code code = rp_err_need(order, err, "sorting");
+    size_t n = (size_t)in[0]->dims[in[0]->rank - 1];
+    RP_FREED size_t *order = malloc((2 * n + 1) * sizeof *order);
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
-    (void)e;
-    for (uint32_t i = 0; i < node->nin && code == RP_OK; i++)
-        code = rp_tensor_new(in[i]->elem, in[i]->dims, in[i]->rank, &parts[i], err);
-    for (size_t line = 0; code == RP_OK && n && line < in[0]->n / n; line++) {
+    RP_TRY(rp_err_need(order, err, "sorting"));
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    for (uint32_t i = 0; i < node->nin; i++)
+        RP_TRY(rp_tensor_new(in[i]->elem, in[i]->dims, in[i]->rank, &parts.at[i], err));
+    for (size_t line = 0; n && line < in[0]->n / n; line++) {
         struct keys k = {in[0], line * n, node->value != 0};
 
         for (size_t i = 0; i < n; i++)
@@ -69,18 +68,13 @@ static enum rp_code custom_sort(struct rp_eval *e, const struct rp_node *node,
         rp_merge_sort(order, order + n, n, key_before, &k);
         for (uint32_t p = 0; p < node->nin; p++)
             for (size_t i = 0; i < n; i++)
-                memcpy(parts[p]->data + (k.base + i) * in[p]->unit,
+                memcpy(parts.at[p]->data + (k.base + i) * in[p]->unit,
                        in[p]->data + (k.base + order[i]) * in[p]->unit, in[p]->unit);
     }
-    free(order);
-    if (code == RP_OK)
-        return rp_custom_results(node, parts, node->nin, out, err);
-    rp_tensor_drop(parts[0]);
-    rp_tensor_drop(parts[1]);
-    return code;
+    return rp_custom_give(node, &parts, out, err);
 }
 
-static enum rp_code prepare_pivots(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_pivots)
 {
     const struct rp_value_shape *to = rp_custom_shape(node);
 
@@ -96,15 +90,14 @@ static enum rp_code prepare_pivots(struct rp_plan *plan, struct rp_node *node, s
 }
 
 /* Row i was exchanged with row pivots[i], from 0; gives the origin of each row. */
-static enum rp_code lu_pivots(struct rp_eval *e, const struct rp_node *node,
-                              struct rp_tensor *const *in, struct rp_tensor **out,
-                              struct rp_err *err)
+static RP_KERNEL(lu_pivots)
 {
     size_t k = (size_t)in[0]->dims[in[0]->rank - 1];
-    struct rp_tensor *to;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
-    (void)e;
-    RP_TRY(rp_shape_tensor(rp_custom_shape(node), &to, err));
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    RP_TRY(rp_shape_tensor(rp_custom_shape(node), &parts.at[0], err));
+    struct rp_tensor *to = parts.at[0];
     size_t n = (size_t)to->dims[to->rank - 1];
     for (size_t line = 0; n && line < to->n / n; line++) {
         for (size_t i = 0; i < n; i++)
@@ -119,10 +112,10 @@ static enum rp_code lu_pivots(struct rp_eval *e, const struct rp_node *node,
             rp_tensor_set_integer(to, line * n + (size_t)j, kept);
         }
     }
-    return rp_custom_results(node, &to, 1, out, err);
+    return rp_custom_give(node, &parts, out, err);
 }
 
-static enum rp_code prepare_threefry(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_threefry)
 {
     if (node->nin != 4 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts < 2)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
@@ -136,27 +129,22 @@ static enum rp_code prepare_threefry(struct rp_plan *plan, struct rp_node *node,
 }
 
 /* operands: two keys, two counters */
-static enum rp_code custom_threefry(struct rp_eval *e, const struct rp_node *node,
-                                    struct rp_tensor *const *in, struct rp_tensor **out,
-                                    struct rp_err *err)
+static RP_KERNEL(custom_threefry)
 {
-    struct rp_tensor *parts[2] = {NULL, NULL};
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
-    (void)e;
-    RP_TRY(rp_shape_tensor(node->shape->parts[0], &parts[0], err));
-    if (rp_shape_tensor(node->shape->parts[1], &parts[1], err) != RP_OK) {
-        rp_tensor_drop(parts[0]);
-        return RP_NOMEM;
-    }
-    for (size_t i = 0; i < parts[0]->n; i++) {
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    for (size_t i = 0; i < 2; i++)
+        RP_TRY(rp_shape_tensor(node->shape->parts[i], &parts.at[i], err));
+    for (size_t i = 0; i < parts.at[0]->n; i++) {
         uint32_t two[2];
 
         rp_threefry(rp_tensor_bits(in[0], i) | rp_tensor_bits(in[1], i) << 32,
                     rp_tensor_bits(in[2], i) | rp_tensor_bits(in[3], i) << 32, two);
-        memcpy(parts[0]->data + 4 * i, &two[0], 4);
-        memcpy(parts[1]->data + 4 * i, &two[1], 4);
+        memcpy(parts.at[0]->data + 4 * i, &two[0], 4);
+        memcpy(parts.at[1]->data + 4 * i, &two[1], 4);
     }
-    return rp_custom_results(node, parts, 2, out, err);
+    return rp_custom_give(node, &parts, out, err);
 }
 
 const struct rp_custom_target rp_custom_sorts[] = {

@@ -92,7 +92,7 @@ static bool lists_fit(const struct rp_plan *plan, const struct rp_node *node,
     return values->rank == 1;
 }
 
-static enum rp_code prepare_dense(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_dense)
 {
     struct sparse *s = sparse_new(plan, node);
 
@@ -102,8 +102,7 @@ static enum rp_code prepare_dense(struct rp_plan *plan, struct rp_node *node, st
     return RP_OK;
 }
 
-static enum rp_code prepare_sparse_product(struct rp_plan *plan, struct rp_node *node,
-                                           struct rp_err *err)
+static RP_PREPARE(prepare_sparse_product)
 {
     struct sparse *s = sparse_new(plan, node);
     const struct rp_value_shape *out = rp_custom_shape(node);
@@ -125,8 +124,7 @@ static enum rp_code prepare_sparse_product(struct rp_plan *plan, struct rp_node 
     return RP_OK;
 }
 
-static enum rp_code prepare_from_dense(struct rp_plan *plan, struct rp_node *node,
-                                       struct rp_err *err)
+static RP_PREPARE(prepare_from_dense)
 {
     struct sparse *s = sparse_new(plan, node);
 
@@ -181,25 +179,22 @@ static enum rp_code wide_zeros(const struct rp_value_shape *shape, struct rp_ten
 static enum rp_code finish(const struct rp_node *node, struct rp_tensor *wide,
                            struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor *first = NULL;
-    enum rp_code code = rp_tensor_as(wide, rp_custom_shape(node)->elem, &first, err);
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
-    rp_tensor_drop(wide);
-    return code == RP_OK ? rp_custom_results(node, &first, 1, out, err) : code;
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    RP_TRY(rp_tensor_as(wide, rp_custom_shape(node)->elem, &parts.at[0], err));
+    return rp_custom_give(node, &parts, out, err);
 }
 
-static enum rp_code sparse_product(struct rp_eval *e, const struct rp_node *node,
-                                   struct rp_tensor *const *in, struct rp_tensor **out,
-                                   struct rp_err *err)
+static RP_KERNEL(sparse_product)
 {
     const struct sparse *s = node->attrs;
     struct entries entries = {.s = s, .in = in};
-    struct rp_tensor *wide;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *wide = NULL;
     size_t width = in[3]->rank == 2 ? (size_t)in[3]->dims[1] : 1;
     int64_t row, column;
     rp_c128 value;
 
-    (void)e;
     RP_TRY(wide_zeros(rp_custom_shape(node), &wide, err));
     rp_c128 *to = (rp_c128 *)(void *)wide->data;
     while (next_entry(&entries, &row, &column, &value)) {
@@ -217,16 +212,13 @@ static enum rp_code sparse_product(struct rp_eval *e, const struct rp_node *node
     return finish(node, wide, out, err);
 }
 
-static enum rp_code to_dense(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+static RP_KERNEL(to_dense)
 {
     struct entries entries = {.s = node->attrs, .in = in};
-    struct rp_tensor *wide;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *wide = NULL;
     int64_t row, column;
     rp_c128 value;
 
-    (void)e;
     RP_TRY(wide_zeros(rp_custom_shape(node), &wide, err));
     while (next_entry(&entries, &row, &column, &value))
         if (row >= 0 && column >= 0 && row < wide->dims[0] && column < wide->dims[1])
@@ -235,16 +227,14 @@ static enum rp_code to_dense(struct rp_eval *e, const struct rp_node *node,
 }
 
 /* Lists the nonzero elements row by row; the rest of the lists stays 0. */
-static enum rp_code from_dense(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static RP_KERNEL(from_dense)
 {
     const struct sparse *s = node->attrs;
-    struct rp_tensor *none = NULL;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
     size_t at = 0, columns = (size_t)in[0]->dims[1];
 
-    (void)e;
-    RP_TRY(rp_custom_results(node, &none, 0, out, err));
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    RP_TRY(rp_custom_give(node, &parts, out, err));
     struct rp_tensor **part = (*out)->parts;
     struct rp_tensor *rows = part[s->rows];
     for (size_t i = 0; i < in[0]->n && at < part[0]->n; i++) {

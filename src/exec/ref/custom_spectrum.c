@@ -361,14 +361,10 @@ static enum rp_code decompose(rp_c128 *a, size_t n, bool lower, double eps, doub
 {
     struct tridiagonal t = {.n = n, .a = a, .d = d};
     struct ql q = {.n = n, .d = d, .eps = eps};
-    rp_c128 *complexes = calloc(n * n + 3 * n + 1, sizeof *complexes);
-    double *reals = calloc(3 * n + 1, sizeof *reals);
+    RP_FREED rp_c128 *complexes = calloc(n * n + 3 * n + 1, sizeof *complexes);
+    RP_FREED double *reals = calloc(3 * n + 1, sizeof *reals);
 
-    if (!complexes || !reals) {
-        free(complexes);
-        free(reals);
-        return rp_err_nomem(err, "eigenvalues");
-    }
+    RP_TRY(rp_err_need(complexes && reals, err, "eigenvalues"));
     q.z = complexes;
     t.tau = complexes + n * n;
     t.x = t.tau + n;
@@ -386,8 +382,6 @@ static enum rp_code decompose(rp_c128 *a, size_t n, bool lower, double eps, doub
     *done = diagonalize(&q);
     apply_all(&t, lower, q.z, v);
     memcpy(a, q.z, n * n * sizeof *a);
-    free(complexes);
-    free(reals);
     return RP_OK;
 }
 
@@ -399,7 +393,7 @@ struct spectrum {
 /* For matrices of at most so many rows, the signs of our vectors are LAPACK's. */
 #define OWN_ROWS 25
 
-static enum rp_code spectrum_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(spectrum_prepare)
 {
     struct spectrum *s = RP_NODE_NEW(plan, struct spectrum);
     struct rp_lapack library;
@@ -422,47 +416,34 @@ static enum rp_code spectrum_prepare(struct rp_plan *plan, struct rp_node *node,
     return RP_OK;
 }
 
-static enum rp_code syevd(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *operands, struct rp_tensor **out,
-                          struct rp_err *err)
+static RP_KERNEL(syevd)
 {
     const struct spectrum *s = node->attrs;
+    struct rp_tensor *from = in[s->first];
+    bool lower = s->first && in[0]->n ? rp_tensor_integer(in[0], 0) != 0 : s->lower;
+    bool wide = from->elem == RP_ELEM_F64 || from->elem == RP_ELEM_C128;
+    size_t n = (size_t)from->dims[from->rank - 1];
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *a = NULL;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
+    RP_FREED double *d = calloc(n + 1, sizeof *d);
 
-    struct rp_tensor *const *in = operands + s->first;
-    bool lower = s->first && operands[0]->n ? rp_tensor_integer(operands[0], 0) != 0 : s->lower;
-    bool wide = in[0]->elem == RP_ELEM_F64 || in[0]->elem == RP_ELEM_C128;
-    struct rp_tensor *a, *parts[3] = {NULL, NULL, NULL};
+    RP_TRY(rp_err_need(d, err, "eigenvalues"));
+    RP_TRY(rp_custom_parts(node, &parts, err));
+    RP_TRY(rp_tensor_c128(from, &a, err));
+    for (size_t i = 1; i < 3; i++)
+        RP_TRY(rp_shape_tensor(node->shape->parts[i], &parts.at[i], err));
+    for (size_t b = 0; n && b < a->n / (n * n); b++) {
+        bool done = false;
 
-    (void)e;
-    RP_TRY(rp_tensor_c128(in[0], &a, err));
-    enum rp_code code = rp_shape_tensor(node->shape->parts[1], &parts[1], err);
-    if (code == RP_OK)
-        code = rp_shape_tensor(node->shape->parts[2], &parts[2], err);
-    if (code == RP_OK) {
-        size_t n = (size_t)a->dims[a->rank - 1];
-        double *d = calloc(n + 1, sizeof *d);
-        code = rp_err_need(d, err, "eigenvalues");
-
-        for (size_t b = 0; code == RP_OK && n && b < a->n / (n * n); b++) {
-            bool done = false;
-
-            code = decompose((rp_c128 *)(void *)a->data + b * n * n, n, lower,
-                             (wide ? DBL_EPSILON : (double)FLT_EPSILON) / 2, d, &done, err);
-            for (size_t i = 0; i < n; i++)
-                rp_tensor_set(parts[1], b * n + i, d[i]);
-            if (b < parts[2]->n)
-                rp_tensor_set_integer(parts[2], b, !done);
-        }
-        free(d);
+        RP_TRY(decompose((rp_c128 *)(void *)a->data + b * n * n, n, lower,
+                         (wide ? DBL_EPSILON : (double)FLT_EPSILON) / 2, d, &done, err));
+        for (size_t i = 0; i < n; i++)
+            rp_tensor_set(parts.at[1], b * n + i, d[i]);
+        if (b < parts.at[2]->n)
+            rp_tensor_set_integer(parts.at[2], b, !done);
     }
-    if (code == RP_OK)
-        code = rp_tensor_as(a, in[0]->elem, &parts[0], err);
-    rp_tensor_drop(a);
-    if (code == RP_OK)
-        return rp_custom_results(node, parts, 3, out, err);
-    rp_tensor_drop(parts[1]);
-    rp_tensor_drop(parts[2]);
-    return code;
+    RP_TRY(rp_tensor_as(a, from->elem, &parts.at[0], err));
+    return rp_custom_give(node, &parts, out, err);
 }
 
 const struct rp_custom_target rp_custom_spectra[] = {

@@ -100,7 +100,7 @@ static double least_pivot(const struct three *t, unsigned elem)
     return (most > 0 ? most : 1) * (wide ? DBL_EPSILON : (double)FLT_EPSILON);
 }
 
-static enum rp_code prepare_three(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_three)
 {
     struct three_attr *a = RP_NODE_NEW(plan, struct three_attr);
     const struct rp_value_shape *b = node->nin > 3 ? rp_node_operand(plan, node, 3) : NULL;
@@ -149,30 +149,24 @@ static enum rp_code solve_batch(const struct rp_node *node, struct rp_tensor *co
     return RP_OK;
 }
 
-static enum rp_code three_diagonals(struct rp_eval *e, const struct rp_node *node,
-                                    struct rp_tensor *const *in, struct rp_tensor **out,
-                                    struct rp_err *err)
+static RP_KERNEL(three_diagonals)
 {
     const struct three_attr *a = node->attrs;
-    struct rp_tensor *all[4] = {NULL}, *results[5] = {NULL};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors all = {0}, parts = {0};
+    struct rp_tensor *info = NULL;
 
-    (void)e;
-    for (size_t i = 0; i < 4 && code == RP_OK; i++)
-        code = rp_tensor_c128(in[i], &all[i], err);
-    if (code == RP_OK && a->at)
-        code = rp_shape_tensor(node->shape->parts[4], &results[4], err);
-    if (code == RP_OK)
-        code = solve_batch(node, in, all, results[4]);
-    for (size_t i = a->at ? 0 : 3; i < 4 && code == RP_OK; i++)
-        code = rp_tensor_as(all[i], in[i]->elem, &results[i], err);
+    RP_TRY(rp_tensors_new(4, &all, err));
+    RP_TRY(rp_custom_parts(node, &parts, err));
     for (size_t i = 0; i < 4; i++)
-        rp_tensor_drop(all[i]);
-    if (code == RP_OK)
-        return rp_custom_results(node, a->at ? results : results + 3, a->at ? 5 : 1, out, err);
-    for (size_t i = 0; i < 5; i++)
-        rp_tensor_drop(results[i]);
-    return code;
+        RP_TRY(rp_tensor_c128(in[i], &all.at[i], err));
+    if (a->at) {
+        RP_TRY(rp_shape_tensor(node->shape->parts[4], &parts.at[4], err));
+        info = parts.at[4];
+    }
+    RP_TRY(solve_batch(node, in, all.at, info));
+    for (size_t i = a->at ? 0 : 3; i < 4; i++)
+        RP_TRY(rp_tensor_as(all.at[i], in[i]->elem, &parts.at[a->at ? i : 0], err));
+    return rp_custom_give(node, &parts, out, err);
 }
 
 const struct rp_custom_target rp_custom_tridiagonal[] = {

@@ -190,12 +190,11 @@ static void cut_block(const struct cut *c, uint32_t *to, const uint32_t *from, s
     }
 }
 
-static enum rp_code cut_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(cut_job)
 {
     const struct cut *c = user;
     size_t begin = job * CUT_JOB, n = c->n - begin < CUT_JOB ? c->n - begin : CUT_JOB;
 
-    (void)err;
     cut_block(c, c->to + begin, c->from + begin, n);
     return RP_OK;
 }
@@ -209,11 +208,7 @@ static enum rp_code cut_all(struct rp_eval *e, const struct rp_tensor *in, bool 
 
     RP_TRY(rp_tensor_new(RP_ELEM_F32, in->dims, in->rank, out, err));
     c.to = (uint32_t *)(void *)(*out)->data;
-    if (e->pool && jobs > 1)
-        return rp_pool_each(e->pool, jobs, cut_job, &c, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(cut_job(&c, i, err));
-    return RP_OK;
+    return rp_pool_each(e->pool, jobs, cut_job, &c, err);
 }
 
 /* Multiplies one part of each operand. */
@@ -222,28 +217,21 @@ static enum rp_code dot_of_parts(struct rp_eval *e, const struct rp_node *node,
                                  enum cut_part right, struct rp_tensor **out, struct rp_err *err)
 {
     const struct rp_dot *d = node->attrs;
-    struct rp_tensor *cut[2] = {NULL, NULL};
-    enum rp_code code = cut_all(e, in[0], d->bf16, left, &cut[0], err);
+    RP_SCOPED(rp_tensors_release) struct rp_tensors cut = {0};
 
-    if (code == RP_OK)
-        code = cut_all(e, in[1], d->bf16, right, &cut[1], err);
-    if (code == RP_OK)
-        code = node->kernel->run(e, node, cut, out, err);
-    rp_tensor_drop(cut[0]);
-    rp_tensor_drop(cut[1]);
-    return code;
+    RP_TRY(rp_tensors_new(2, &cut, err));
+    RP_TRY(cut_all(e, in[0], d->bf16, left, &cut.at[0], err));
+    RP_TRY(cut_all(e, in[1], d->bf16, right, &cut.at[1], err));
+    return node->kernel->run(e, node, cut.at, out, err);
 }
 
-static enum rp_code dot_cut(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static RP_KERNEL(dot_cut)
 {
     return dot_of_parts(e, node, in, HIGH, HIGH, out, err);
 }
 
 /* Adds three products: high with high, high with low and low with high. */
-static enum rp_code dot_split(struct rp_eval *e, const struct rp_node *node,
-                              struct rp_tensor *const *in, struct rp_tensor **out,
-                              struct rp_err *err)
+static RP_KERNEL(dot_split)
 {
     RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *rest = NULL;
 
@@ -285,7 +273,7 @@ static void choose_cut(const struct rp_plan *plan, struct rp_node *node, struct 
         node->run = d->split ? dot_split : dot_cut;
 }
 
-enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_dot_prepare)
 {
     static const unsigned keys[4] = {RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS,
                                      RP_ATTR_LHS_BATCH_DIMS, RP_ATTR_RHS_BATCH_DIMS};
@@ -389,12 +377,10 @@ enum rp_code rp_dot_finish(struct rp_tensor *wide, const struct rp_node *node,
     return code;
 }
 
-static enum rp_code dot_run(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static RP_KERNEL(dot_run)
 {
     struct rp_tensor *wide;
 
-    (void)e;
     RP_TRY(rp_dot_wide(node->attrs, in[0], in[1], node->shape->elem, &wide, err));
     return rp_dot_finish(wide, node, out, err);
 }

@@ -16,7 +16,7 @@ struct rp_dot {
     bool tf32, bf16;               /* round operands to this first */
     bool split;                    /* split each into two parts of bf16, or else of TF32 */
 };
-enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+RP_PREPARE(rp_dot_prepare);
 /* Rounds f32 to ten bits of mantissa, ties away from zero, like the GPU's own conversion; may work
    in place. */
 void rp_round_tf32(uint32_t *to, const uint32_t *from, size_t n);
@@ -45,7 +45,7 @@ struct rp_conv {
     struct rp_conv_dims dims;
     int64_t feature_groups, batch_groups;
 };
-enum rp_code rp_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+RP_PREPARE(rp_conv_prepare);
 enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, struct rp_conv *c,
                           struct rp_err *err);
 /* Writes to a new array of the shape. */

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static enum rp_code prepare_lane(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_lane)
 {
     struct rp_lane *lane = RP_NODE_NEW(plan, struct rp_lane);
 
@@ -41,38 +41,31 @@ static enum rp_code spread_scalar(struct rp_tensor *scalar, const struct rp_tens
     return RP_OK;
 }
 
-static enum rp_code element_run(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static RP_KERNEL(element_run)
 {
-    struct rp_tensor *same[3] = {NULL, NULL, NULL};
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *a = NULL, *b = NULL, *c = NULL;
+    struct rp_tensor **same[3] = {&a, &b, &c};
     const struct rp_tensor *like = in[node->nin == 3]; /* for select and clamp the second one */
-    enum rp_code code = RP_OK;
 
-    (void)e;
     for (uint32_t i = 1; i < node->nin && node->nin < 3; i++)
         if (in[i]->n > like->n)
             like = in[i];
-    for (uint32_t i = 0; i < node->nin && code == RP_OK; i++) {
+    for (uint32_t i = 0; i < node->nin; i++) {
         if (in[i]->n != like->n && in[i]->n != 1)
-            code = rp_node_error(node, RP_FORMAT, err, "operands of %zu and %zu elements", like->n,
+            return rp_node_error(node, RP_FORMAT, err, "operands of %zu and %zu elements", like->n,
                                  in[i]->n);
-        else
-            code = spread_scalar(in[i], like, &same[i], err);
+        RP_TRY(spread_scalar(in[i], like, same[i], err));
     }
-    if (code == RP_OK)
-        code = rp_tensor_new(node->shape->elem, like->dims, like->rank, out, err);
-    if (code == RP_OK && same[0])
-        rp_lane_run(node->attrs, like->n, (*out)->data, same[0]->data,
-                    same[1] ? same[1]->data : NULL, same[2] ? same[2]->data : NULL);
-    for (size_t i = 0; i < 3; i++)
-        rp_tensor_drop(same[i]);
-    return code;
+    RP_TRY(rp_tensor_new(node->shape->elem, like->dims, like->rank, out, err));
+    if (a)
+        rp_lane_run(node->attrs, like->n, (*out)->data, a->data, b ? b->data : NULL,
+                    c ? c->data : NULL);
+    return RP_OK;
 }
 
 /* ---- bitcast-convert, which may change the width ---- */
 
-static enum rp_code prepare_bits(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_bits)
 {
     const struct rp_value_shape *in = rp_node_operand(plan, node, 0);
 
@@ -101,13 +94,10 @@ static void bitcast_recut(const struct rp_tensor *in, size_t from, struct rp_ten
             out->data[i] |= (unsigned char)~mask;
 }
 
-static enum rp_code bitcast_run(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static RP_KERNEL(bitcast_run)
 {
     size_t from = rp_cast_bits(in[0]->elem), to = rp_cast_bits(node->shape->elem);
 
-    (void)e;
     RP_TRY(rp_node_result(node, out, err));
     if (from >= 8 && to >= 8)
         memcpy((*out)->data, in[0]->data, rp_tensor_bytes(*out));
@@ -119,7 +109,7 @@ static enum rp_code bitcast_run(struct rp_eval *e, const struct rp_node *node,
 /* ---- constants and iota ---- */
 
 /* Makes a tensor in the arena that its users never free, because the plan keeps one use. */
-static enum rp_code hold_constant(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(hold_constant)
 {
     struct rp_tensor *t = RP_NODE_NEW(plan, struct rp_tensor);
     size_t unit = rp_literal_unit(node->shape->elem);
@@ -150,7 +140,7 @@ static bool is_only_checked(const struct rp_plan *plan, const struct rp_node *no
              !rp_literal_known(plan->program, &plan->program->literals.at[node->value])));
 }
 
-static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_constant)
 {
     const struct rp_literal *literal = &plan->program->literals.at[node->value];
     struct rp_source_line line;
@@ -178,13 +168,8 @@ static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node,
     return code == RP_OK ? code : rp_err_prefix(err, code, "constant '%s'", node->name);
 }
 
-static enum rp_code constant_run(struct rp_eval *e, const struct rp_node *node,
-                                 struct rp_tensor *const *in, struct rp_tensor **out,
-                                 struct rp_err *err)
+static RP_KERNEL(constant_run)
 {
-    (void)e;
-    (void)in;
-    (void)err;
     *out = rp_tensor_keep(node->attrs);
     return RP_OK;
 }
@@ -200,7 +185,7 @@ static void repeat_bytes(unsigned char *at, size_t first, size_t n)
     }
 }
 
-static enum rp_code prepare_iota(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_iota)
 {
     int64_t dim = rp_node_int(plan, node, RP_ATTR_IOTA_DIMENSION, -1), inner = 1;
 
@@ -229,7 +214,7 @@ static enum rp_code prepare_iota(struct rp_plan *plan, struct rp_node *node, str
 
 /* ---- map ---- */
 
-static enum rp_code prepare_map(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_map)
 {
     struct rp_tape *tape;
 
@@ -245,12 +230,10 @@ static enum rp_code prepare_map(struct rp_plan *plan, struct rp_node *node, stru
     return RP_OK;
 }
 
-static enum rp_code map_run(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static RP_KERNEL(map_run)
 {
     struct rp_tape_frame frame;
 
-    (void)e;
     RP_TRY(rp_node_result(node, out, err));
     struct rp_tensor *t = *out;
 

@@ -35,7 +35,7 @@ struct rp_fft_attr {
     const int64_t *length; /* length for each of the last n dimensions */
     size_t n;
 };
-enum rp_code rp_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+RP_PREPARE(rp_fft_prepare);
 static inline int rp_fft_sign(const struct rp_fft_attr *a)
 {
     return a->type == RP_FFT || a->type == RP_RFFT ? -1 : 1;

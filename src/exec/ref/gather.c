@@ -72,7 +72,7 @@ static enum rp_code gather_check(const struct rp_gather *a, const struct rp_node
     return RP_OK;
 }
 
-enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_gather_prepare)
 {
     struct rp_gather *a = RP_NODE_NEW(plan, struct rp_gather);
     const struct rp_value_shape *operand = rp_node_operand(plan, node, 0);
@@ -166,9 +166,7 @@ static size_t count_windows(const struct rp_gather *a, const struct rp_tensor *t
     return n;
 }
 
-static enum rp_code gather_run(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static RP_KERNEL(gather_run)
 {
     const struct rp_gather *a = node->attrs;
     int64_t index[RP_TENSOR_RANK] = {0}, dims[RP_TENSOR_RANK], start[RP_TENSOR_RANK];
@@ -176,7 +174,6 @@ static enum rp_code gather_run(struct rp_eval *e, const struct rp_node *node,
     struct rp_strided s = {.unit = in[0]->unit};
     struct place p;
 
-    (void)e;
     RP_TRY(rp_node_result(node, out, err));
     struct rp_tensor *to = *out;
     place_init(&p, a, in[0], in[1]);
@@ -231,7 +228,7 @@ static enum rp_code scatter_shapes(struct rp_plan *plan, const struct rp_node *n
     return RP_OK;
 }
 
-enum rp_code rp_scatter_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_scatter_prepare)
 {
     struct rp_gather *a = RP_NODE_NEW(plan, struct rp_gather);
     const struct rp_value_shape *operand = rp_node_operand(plan, node, 0);
@@ -338,15 +335,13 @@ static enum rp_code scatter_all(const struct rp_gather *a, struct rp_tensor *con
     int64_t index[RP_TENSOR_RANK] = {0}, dims[RP_TENSOR_RANK], start[RP_TENSOR_RANK];
     int64_t stride[RP_TENSOR_RANK], update_stride[RP_TENSOR_RANK];
     size_t windows = updates->n ? count_windows(a, updates, dims) : 0;
-    char *kept = malloc(16 * (size_t)RP_TAPE_LANES * a->k);
-    struct rp_tape_frame frame;
+    RP_FREED char *kept = malloc(16 * (size_t)RP_TAPE_LANES * a->k);
+    RP_SCOPED(rp_tape_end) struct rp_tape_frame frame = {0};
     struct runs runs;
     struct place p;
 
-    if (!kept || rp_tape_begin(a->tape, &frame, err) != RP_OK) {
-        free(kept);
-        return rp_err_nomem(err, "scattering");
-    }
+    RP_TRY(rp_err_need(kept, err, "scattering"));
+    RP_TRY(rp_tape_begin(a->tape, &frame, err));
     place_init(&p, a, in[0], in[a->k]);
     rp_strides(in[0]->dims, in[0]->rank, stride);
     rp_strides(updates->dims, updates->rank, update_stride);
@@ -372,36 +367,19 @@ static enum rp_code scatter_all(const struct rp_gather *a, struct rp_tensor *con
         }
         rp_index_next(index, dims, updates->rank);
     }
-    rp_tape_end(&frame);
-    free(kept);
     return RP_OK;
 }
 
-static enum rp_code scatter_run(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static RP_KERNEL(scatter_run)
 {
     const struct rp_gather *a = node->attrs;
-    struct rp_tensor *to[RP_REDUCE_MOST] = {NULL};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors to = {0};
 
-    (void)e;
-    for (size_t k = 0; k < a->k && code == RP_OK; k++) {
-        code = rp_tensor_new(in[k]->elem, in[k]->dims, in[k]->rank, &to[k], err);
-        if (code == RP_OK)
-            memcpy(to[k]->data, in[k]->data, rp_tensor_bytes(in[k]));
-    }
-    if (code == RP_OK)
-        code = scatter_all(a, in, to, err);
-    if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE)
-        return rp_tensor_tuple(to, a->k, out, err);
-    if (code == RP_OK) {
-        *out = to[0];
-        return RP_OK;
-    }
+    RP_TRY(rp_tensors_new(a->k, &to, err));
     for (size_t k = 0; k < a->k; k++)
-        rp_tensor_drop(to[k]);
-    return code;
+        RP_TRY(rp_tensor_copy(in[k], &to.at[k], err));
+    RP_TRY(scatter_all(a, in, to.at, err));
+    return rp_node_give(node, &to, out, err);
 }
 
 const struct rp_kernel rp_kernels_gather[] = {

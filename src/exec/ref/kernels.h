@@ -46,11 +46,11 @@ struct rp_gather {
     struct rp_tape *tape;
     size_t k; /* operands of a scatter */
 };
-enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
-enum rp_code rp_scatter_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+RP_PREPARE(rp_gather_prepare);
+RP_PREPARE(rp_scatter_prepare);
 
 /* Functions that HLO has no opcode for, by the name of their operation. */
-enum rp_code rp_special_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+RP_PREPARE(rp_special_prepare);
 
 /* ---- what operations share with custom calls ---- */
 
@@ -60,7 +60,7 @@ struct rp_sort { /* attributes of a sort */
     int64_t dim;
     struct rp_tape *tape; /* compares parameters 2 i and 2 i + 1, from operand i */
 };
-enum rp_code rp_sort_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+RP_PREPARE(rp_sort_prepare);
 
 /* Whether position a comes before b. */
 typedef bool rp_before_fn(void *user, size_t a, size_t b);
@@ -71,8 +71,7 @@ void rp_merge_sort(size_t *at, size_t *spare, size_t n, rp_before_fn *before, vo
    followed by an initial value. This is an approximate top-k, done exactly. */
 enum rp_code rp_first_prepare(struct rp_plan *plan, struct rp_node *node, int64_t dim,
                               struct rp_err *err);
-enum rp_code rp_first_run(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
+RP_KERNEL(rp_first_run);
 /* Gives (values, positions) in the last dimension. */
 enum rp_code rp_topk_run(const struct rp_eval *e, struct rp_tensor *in, size_t k, bool largest,
                          unsigned index_elem, struct rp_tensor **out, struct rp_err *err);

@@ -21,4 +21,4 @@ void *rp_lapack_find(const struct rp_lapack *lapack, const char *routine);
 
 /* Lets the library run a custom call of LAPACK's; if it cannot, returns RP_UNSUPPORTED and says
    what to install. */
-enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+RP_PREPARE(rp_lapack_prepare);

@@ -18,7 +18,7 @@
 
 #define FFT_JOB 4096 /* from so many numbers on, threads share the lines */
 
-enum rp_code rp_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_fft_prepare)
 {
     static const char *const names[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
     struct rp_fft_attr *a = RP_NODE_NEW(plan, struct rp_fft_attr);
@@ -58,11 +58,16 @@ struct fft_lines {
     size_t n, inner, lines, each;
 };
 
-static enum rp_code fft_job(void *user, size_t job, struct rp_err *err)
+static void lines_release(struct fft_lines *f)
+{
+    rp_fft_release(&f->plan);
+}
+
+static RP_JOB(fft_job)
 {
     const struct fft_lines *f = user;
     size_t n = f->n, last = (job + 1) * f->each < f->lines ? (job + 1) * f->each : f->lines;
-    rp_c128 *line = malloc((2 * n + rp_fft_work(&f->plan) + 1) * sizeof *line);
+    RP_FREED rp_c128 *line = malloc((2 * n + rp_fft_work(&f->plan) + 1) * sizeof *line);
 
     RP_TRY(rp_err_need(line, err, "transforming"));
     rp_c128 *done = line + n;
@@ -75,13 +80,13 @@ static enum rp_code fft_job(void *user, size_t job, struct rp_err *err)
         for (size_t k = 0; k < n; k++)
             at[k * f->inner] = f->plan.sign > 0 ? done[k] / (double)n : done[k];
     }
-    free(line);
     return RP_OK;
 }
 
 static enum rp_code fft_along(const struct rp_eval *e, struct rp_tensor *t, size_t dim, int sign,
                               struct rp_err *err)
 {
+    RP_SCOPED(lines_release)
     struct fft_lines f = {
         .data = (rp_c128 *)(void *)t->data, .n = (size_t)t->dims[dim], .inner = 1};
     size_t jobs = e->pool ? 4 * (size_t)rp_pool_threads(e->pool) : 1;
@@ -91,11 +96,8 @@ static enum rp_code fft_along(const struct rp_eval *e, struct rp_tensor *t, size
     f.lines = t->n / f.n;
     jobs = t->n < FFT_JOB ? 1 : jobs < f.lines ? jobs : f.lines;
     f.each = (f.lines + jobs - 1) / jobs;
-    enum rp_code code = rp_fft_init(&f.plan, f.n, sign, err);
-    if (code == RP_OK)
-        code = jobs > 1 ? rp_pool_each(e->pool, jobs, fft_job, &f, err) : fft_job(&f, 0, err);
-    rp_fft_release(&f.plan);
-    return code;
+    RP_TRY(rp_fft_init(&f.plan, f.n, sign, err));
+    return rp_pool_each(e->pool, jobs, fft_job, &f, err);
 }
 
 /* Computes the half that the transform of a real signal leaves out from the other half. */
@@ -171,7 +173,7 @@ static enum rp_code fft_head(struct rp_tensor *t, const struct rp_value_shape *s
                              struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_strided s = {.unit = t->unit, .rank = t->rank};
-    struct rp_tensor *cut;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *cut = NULL;
 
     if (!memcmp(t->dims, shape->dims, t->rank * sizeof *t->dims))
         return fft_narrow(t, elem, out, err);
@@ -181,38 +183,25 @@ static enum rp_code fft_head(struct rp_tensor *t, const struct rp_value_shape *s
     memcpy(s.dims, cut->dims, sizeof s.dims);
     if (cut->n)
         rp_strided_copy(&s, cut->data, t->data);
-    enum rp_code code = fft_narrow(cut, elem, out, err);
-    rp_tensor_drop(cut);
-    return code;
+    return fft_narrow(cut, elem, out, err);
 }
 
-static enum rp_code fft_run(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static RP_KERNEL(fft_run)
 {
     const struct rp_fft_attr *a = node->attrs;
-    struct rp_tensor *t = NULL, *whole = NULL;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *half = NULL, *t = NULL;
     int sign = rp_fft_sign(a);
-    enum rp_code code;
 
-    if (in[0]->elem ==
-        RP_ELEM_C128) { /* copied, because the operand must not be changed in place */
-        code = rp_tensor_new(RP_ELEM_C128, in[0]->dims, in[0]->rank, &t, err);
-        if (code == RP_OK)
-            memcpy(t->data, in[0]->data, rp_tensor_bytes(t));
-    } else {
-        code = fft_widen(in[0], &t, err);
+    RP_TRY(in[0]->elem == RP_ELEM_C128 ? rp_tensor_copy(in[0], &t, err)
+                                       : fft_widen(in[0], &t, err));
+    if (a->type == RP_IRFFT && t->n) {
+        half = t;
+        t = NULL;
+        RP_TRY(fft_mirror(half, a->length[a->n - 1], a->n, &t, err));
     }
-    if (code == RP_OK && a->type == RP_IRFFT && t->n) {
-        code = fft_mirror(t, a->length[a->n - 1], a->n, &whole, err);
-        rp_tensor_drop(t);
-        t = whole;
-    }
-    for (size_t k = 0; code == RP_OK && t->n && k < a->n; k++)
-        code = fft_along(e, t, t->rank - 1 - k, sign, err);
-    if (code == RP_OK)
-        code = fft_head(t, node->shape, node->shape->elem, out, err);
-    rp_tensor_drop(t);
-    return code;
+    for (size_t k = 0; t->n && k < a->n; k++)
+        RP_TRY(fft_along(e, t, t->rank - 1 - k, sign, err));
+    return fft_head(t, node->shape, node->shape->elem, out, err);
 }
 
 /* ---- cholesky ---- */
@@ -239,7 +228,7 @@ static void cholesky_factor(rp_c128 *m, size_t n, bool lower)
             m[lower ? i * n + j : j * n + i] = 0;
 }
 
-static enum rp_code prepare_cholesky(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_cholesky)
 {
     const struct rp_value_shape *s = node->shape;
 
@@ -252,25 +241,17 @@ static enum rp_code prepare_cholesky(struct rp_plan *plan, struct rp_node *node,
 enum rp_code rp_cholesky_run(struct rp_tensor *in, bool lower, struct rp_tensor **out,
                              struct rp_err *err)
 {
-    struct rp_tensor *t;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *t = NULL;
     size_t n = (size_t)in->dims[in->rank - 1];
 
-    RP_TRY(rp_tensor_new(RP_ELEM_C128, in->dims, in->rank, &t, err));
-    for (size_t i = 0; i < t->n; i++)
-        ((rp_c128 *)(void *)t->data)[i] =
-            CMPLX(rp_tensor_number(in, i), rp_tensor_imaginary(in, i));
+    RP_TRY(rp_tensor_c128(in, &t, err));
     for (size_t b = 0; n && b < t->n / (n * n); b++)
         cholesky_factor((rp_c128 *)(void *)t->data + b * n * n, n, lower);
-    enum rp_code code = rp_tensor_as(t, in->elem, out, err);
-    rp_tensor_drop(t);
-    return code;
+    return rp_tensor_as(t, in->elem, out, err);
 }
 
-static enum rp_code cholesky_run(struct rp_eval *e, const struct rp_node *node,
-                                 struct rp_tensor *const *in, struct rp_tensor **out,
-                                 struct rp_err *err)
+static RP_KERNEL(cholesky_run)
 {
-    (void)e;
     return rp_cholesky_run(in[0], node->value != 0, out, err);
 }
 
@@ -316,7 +297,7 @@ int64_t rp_lu(rp_c128 *m, size_t rows, size_t columns, int64_t *pivot)
 
 /* ---- triangular solve ---- */
 
-static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_solve)
 {
     struct rp_solve *a = RP_NODE_NEW(plan, struct rp_solve);
     const struct rp_value_shape *m = rp_node_operand(plan, node, 0),
@@ -394,11 +375,8 @@ enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, stru
     return rp_tensor_as(x, right->elem, out, err);
 }
 
-static enum rp_code solve_run(struct rp_eval *e, const struct rp_node *node,
-                              struct rp_tensor *const *in, struct rp_tensor **out,
-                              struct rp_err *err)
+static RP_KERNEL(solve_run)
 {
-    (void)e;
     return rp_solve_run(node->attrs, in[0], in[1], out, err);
 }
 

@@ -10,13 +10,6 @@
 
 #include <string.h>
 
-#define RUN(name)                                                                 \
-    static enum rp_code name(struct rp_eval *e, const struct rp_node *node,       \
-                             struct rp_tensor *const *in, struct rp_tensor **out, \
-                             struct rp_err *err)
-#define PREPARE(name) \
-    static enum rp_code name(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
-
 static enum rp_code dims_below(struct rp_plan *plan, struct rp_node *node, unsigned key,
                                size_t rank, size_t want, struct rp_err *err)
 {
@@ -33,13 +26,13 @@ static enum rp_code dims_below(struct rp_plan *plan, struct rp_node *node, unsig
 
 /* ---- broadcast, reshape, transpose, reverse, copy ---- */
 
-PREPARE(prepare_broadcast)
+static RP_PREPARE(prepare_broadcast)
 {
     return dims_below(plan, node, RP_ATTR_DIMENSIONS, node->shape->rank,
                       rp_node_operand(plan, node, 0)->rank, err);
 }
 
-RUN(broadcast)
+static RP_KERNEL(broadcast)
 {
     const struct rp_dims_attr *a = node->attrs;
     struct rp_strided s = {.unit = in[0]->unit, .rank = node->shape->rank};
@@ -63,9 +56,8 @@ RUN(broadcast)
     return rp_strided_spread(&s, (*out)->data, in[0]->data, e->pool, err);
 }
 
-RUN(reshape)
+static RP_KERNEL(reshape)
 {
-    (void)e;
     if (in[0]->n != node->shape->n)
         return rp_node_error(node, RP_FORMAT, err, "the operand has %zu elements, the result %zu",
                              in[0]->n, node->shape->n);
@@ -74,12 +66,12 @@ RUN(reshape)
     return code;
 }
 
-PREPARE(prepare_transpose)
+static RP_PREPARE(prepare_transpose)
 {
     return dims_below(plan, node, RP_ATTR_DIMENSIONS, node->shape->rank, node->shape->rank, err);
 }
 
-RUN(transpose)
+static RP_KERNEL(transpose)
 {
     const struct rp_dims_attr *a = node->attrs;
     uint32_t perm[RP_TENSOR_RANK];
@@ -89,18 +81,17 @@ RUN(transpose)
     return rp_tensor_transpose_spread(in[0], perm, e->pool, out, err);
 }
 
-PREPARE(prepare_reverse)
+static RP_PREPARE(prepare_reverse)
 {
     return dims_below(plan, node, RP_ATTR_DIMENSIONS, node->shape->rank, SIZE_MAX, err);
 }
 
-RUN(reverse)
+static RP_KERNEL(reverse)
 {
     const struct rp_dims_attr *a = node->attrs;
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
     int64_t begin = 0;
 
-    (void)e;
     RP_TRY(rp_tensor_new(in[0]->elem, in[0]->dims, in[0]->rank, out, err));
     if (!in[0]->n)
         return RP_OK;
@@ -128,7 +119,7 @@ static void physical_order(const struct rp_value_shape *shape, uint32_t *major_f
     }
 }
 
-PREPARE(prepare_bitcast)
+static RP_PREPARE(prepare_bitcast)
 {
     const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
 
@@ -139,7 +130,7 @@ PREPARE(prepare_bitcast)
     return RP_OK;
 }
 
-RUN(bitcast)
+static RP_KERNEL(bitcast)
 {
     const struct rp_value_shape *from = node->attrs, *to = node->shape;
     uint32_t perm[RP_TENSOR_RANK], back[RP_TENSOR_RANK];
@@ -147,7 +138,6 @@ RUN(bitcast)
     struct rp_tensor *seen;
     enum rp_code code = RP_OK;
 
-    (void)e;
     if (!from->order && !to->order)
         return rp_tensor_view(in[0], to->elem, to->dims, to->rank, out, err);
     physical_order(from, perm, dims);
@@ -176,7 +166,7 @@ struct slice_attr {
     int64_t begin[RP_TENSOR_RANK], end[RP_TENSOR_RANK], step[RP_TENSOR_RANK];
 };
 
-PREPARE(prepare_slice)
+static RP_PREPARE(prepare_slice)
 {
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_SLICE);
     const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
@@ -199,7 +189,7 @@ PREPARE(prepare_slice)
     return RP_OK;
 }
 
-RUN(slice)
+static RP_KERNEL(slice)
 {
     const struct slice_attr *a = node->attrs;
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
@@ -242,7 +232,7 @@ static enum rp_code slice_starts(const struct rp_node *node, struct rp_tensor *c
     return RP_OK;
 }
 
-RUN(dynamic_slice)
+static RP_KERNEL(dynamic_slice)
 {
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
     int64_t begin[RP_TENSOR_RANK], at = 0;
@@ -263,12 +253,11 @@ RUN(dynamic_slice)
                      : RP_OK;
 }
 
-RUN(dynamic_update_slice)
+static RP_KERNEL(dynamic_update_slice)
 {
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
     int64_t begin[RP_TENSOR_RANK], at = 0;
 
-    (void)e;
     RP_TRY(rp_tensor_new(in[0]->elem, in[0]->dims, in[0]->rank, out, err));
     for (size_t k = 0; k < s.rank; k++)
         if (in[1]->rank != s.rank || in[1]->dims[k] > in[0]->dims[k])
@@ -292,7 +281,7 @@ struct pad_attr {
     int64_t low[RP_TENSOR_RANK], high[RP_TENSOR_RANK], inner[RP_TENSOR_RANK];
 };
 
-PREPARE(prepare_pad)
+static RP_PREPARE(prepare_pad)
 {
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_PADDING);
     struct pad_attr *a = RP_NODE_NEW(plan, struct pad_attr);
@@ -335,7 +324,7 @@ static enum rp_code fill_all(struct rp_tensor *t, const void *value, struct rp_p
     return RP_OK;
 }
 
-RUN(pad)
+static RP_KERNEL(pad)
 {
     const struct pad_attr *a = node->attrs;
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
@@ -365,12 +354,12 @@ RUN(pad)
                              in[0]->data + of * (int64_t)s.unit, e->pool, err);
 }
 
-PREPARE(prepare_concatenate)
+static RP_PREPARE(prepare_concatenate)
 {
     return dims_below(plan, node, RP_ATTR_DIMENSIONS, node->shape->rank, 1, err);
 }
 
-RUN(concatenate)
+static RP_KERNEL(concatenate)
 {
     size_t dim = (size_t)((const struct rp_dims_attr *)node->attrs)->at[0];
     int64_t at = 0;
@@ -396,29 +385,27 @@ RUN(concatenate)
 
 /* ---- sizes that are known when the program runs ---- */
 
-PREPARE(prepare_dimension)
+static RP_PREPARE(prepare_dimension)
 {
     return dims_below(plan, node, RP_ATTR_DIMENSIONS, rp_node_operand(plan, node, 0)->rank, 1, err);
 }
 
-RUN(get_size)
+static RP_KERNEL(get_size)
 {
     size_t dim = (size_t)((const struct rp_dims_attr *)node->attrs)->at[0];
 
-    (void)e;
     RP_TRY(rp_node_result(node, out, err));
     rp_tensor_set_integer(*out, 0, in[0]->dims[dim]);
     return RP_OK;
 }
 
 /* The array keeps its bound in the program; its value is the part that exists. */
-RUN(set_size)
+static RP_KERNEL(set_size)
 {
     size_t dim = (size_t)((const struct rp_dims_attr *)node->attrs)->at[0];
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
     int64_t size = rp_tensor_integer(in[1], 0);
 
-    (void)e;
     memcpy(s.dims, in[0]->dims, s.rank * sizeof *s.dims);
     if (size < 0 || size > s.dims[dim])
         return rp_node_error(node, RP_FORMAT, err, "a size of %lld, at most %lld", (long long)size,

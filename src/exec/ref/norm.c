@@ -18,7 +18,7 @@ struct norm_attr {
     size_t feature;
 };
 
-static enum rp_code norm_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(norm_prepare)
 {
     struct norm_attr *a = RP_NODE_NEW(plan, struct norm_attr);
     const struct rp_attr *epsilon = rp_node_attr(plan, node, RP_ATTR_EPSILON);
@@ -41,7 +41,16 @@ static enum rp_code norm_prepare(struct rp_plan *plan, struct rp_node *node, str
 struct work {
     struct rp_tensor *in[5], *out[3];
     size_t features, inner, n; /* n: values a feature */
+    size_t nout;
 };
+
+static void work_release(struct work *w)
+{
+    for (size_t i = 0; i < 5; i++)
+        rp_tensor_drop(w->in[i]);
+    for (size_t i = 0; i < 3; i++)
+        rp_tensor_drop(w->out[i]);
+}
 
 static size_t feature_of(const struct work *w, size_t i)
 {
@@ -59,7 +68,7 @@ static enum rp_code norm_begin(struct work *w, const struct norm_attr *a,
 {
     int64_t features = in[0]->dims[a->feature];
 
-    memset(w, 0, sizeof *w);
+    w->nout = nout;
     for (uint32_t i = 0; i < nin; i++)
         RP_TRY(rp_tensor_as(in[i], RP_ELEM_F64, &w->in[i], err));
     w->features = (size_t)features;
@@ -75,26 +84,17 @@ static enum rp_code norm_begin(struct work *w, const struct norm_attr *a,
     return RP_OK;
 }
 
-static enum rp_code norm_end(struct work *w, enum rp_code code, const struct rp_node *node,
-                             size_t nout, struct rp_tensor **out, struct rp_err *err)
+static enum rp_code norm_end(const struct work *w, const struct rp_node *node,
+                             struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor *parts[3] = {NULL, NULL, NULL};
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
+    bool tuple = node->shape->elem == RP_ELEM_TUPLE;
 
-    for (size_t i = 0; i < nout && code == RP_OK; i++)
-        code = rp_tensor_as(w->out[i], nout == 1 ? node->shape->elem : node->shape->parts[i]->elem,
-                            &parts[i], err);
-    for (size_t i = 0; i < 5; i++)
-        rp_tensor_drop(w->in[i]);
-    for (size_t i = 0; i < 3; i++)
-        rp_tensor_drop(w->out[i]);
-    if (code == RP_OK && nout > 1)
-        return rp_tensor_tuple(parts, nout, out, err);
-    if (code == RP_OK)
-        *out = parts[0];
-    else
-        for (size_t i = 0; i < 3; i++)
-            rp_tensor_drop(parts[i]);
-    return code;
+    RP_TRY(rp_tensors_new(w->nout, &parts, err));
+    for (size_t i = 0; i < w->nout; i++)
+        RP_TRY(rp_tensor_as(w->out[i], tuple ? node->shape->parts[i]->elem : node->shape->elem,
+                            &parts.at[i], err));
+    return rp_node_give(node, &parts, out, err);
 }
 
 static void norm_apply(const struct work *w, double epsilon, const double *mean,
@@ -111,75 +111,58 @@ static void norm_apply(const struct work *w, double epsilon, const double *mean,
     }
 }
 
-static enum rp_code norm_inference(struct rp_eval *e, const struct rp_node *node,
-                                   struct rp_tensor *const *in, struct rp_tensor **out,
-                                   struct rp_err *err)
+static RP_KERNEL(norm_inference)
 {
     const struct norm_attr *a = node->attrs;
-    struct work w;
-    enum rp_code code = norm_begin(&w, a, in, 5, 1, err);
+    RP_SCOPED(work_release) struct work w = {0};
 
-    (void)e;
-    if (code == RP_OK)
-        norm_apply(&w, a->epsilon, norm_data(w.in[3]), norm_data(w.in[4]));
-    return norm_end(&w, code, node, 1, out, err);
+    RP_TRY(norm_begin(&w, a, in, 5, 1, err));
+    norm_apply(&w, a->epsilon, norm_data(w.in[3]), norm_data(w.in[4]));
+    return norm_end(&w, node, out, err);
 }
 
-static enum rp_code norm_training(struct rp_eval *e, const struct rp_node *node,
-                                  struct rp_tensor *const *in, struct rp_tensor **out,
-                                  struct rp_err *err)
+static RP_KERNEL(norm_training)
 {
     const struct norm_attr *a = node->attrs;
-    struct work w;
-    enum rp_code code = norm_begin(&w, a, in, 3, 3, err);
+    RP_SCOPED(work_release) struct work w = {0};
 
-    (void)e;
-    if (code == RP_OK) {
-        double *mean = norm_data(w.out[1]), *variance = norm_data(w.out[2]),
-               *x = norm_data(w.in[0]);
+    RP_TRY(norm_begin(&w, a, in, 3, 3, err));
+    double *mean = norm_data(w.out[1]), *variance = norm_data(w.out[2]), *x = norm_data(w.in[0]);
+    for (size_t i = 0; i < in[0]->n; i++)
+        mean[feature_of(&w, i)] += x[i] / (double)w.n;
+    for (size_t i = 0; i < in[0]->n; i++) {
+        double d = x[i] - mean[feature_of(&w, i)];
 
-        for (size_t i = 0; i < in[0]->n; i++)
-            mean[feature_of(&w, i)] += x[i] / (double)w.n;
-        for (size_t i = 0; i < in[0]->n; i++) {
-            double d = x[i] - mean[feature_of(&w, i)];
-
-            variance[feature_of(&w, i)] += d * d / (double)w.n;
-        }
-        norm_apply(&w, a->epsilon, mean, variance);
+        variance[feature_of(&w, i)] += d * d / (double)w.n;
     }
-    return norm_end(&w, code, node, 3, out, err);
+    norm_apply(&w, a->epsilon, mean, variance);
+    return norm_end(&w, node, out, err);
 }
 
 /* Operands: x, scale, mean, variance, gradient of the output. */
-static enum rp_code norm_grad(struct rp_eval *e, const struct rp_node *node,
-                              struct rp_tensor *const *in, struct rp_tensor **out,
-                              struct rp_err *err)
+static RP_KERNEL(norm_grad)
 {
     const struct norm_attr *a = node->attrs;
-    struct work w;
-    enum rp_code code = norm_begin(&w, a, in, 5, 3, err);
+    RP_SCOPED(work_release) struct work w = {0};
 
-    (void)e;
-    if (code == RP_OK) {
-        double *x = norm_data(w.in[0]), *mean = norm_data(w.in[2]), *dy = norm_data(w.in[4]);
-        double *dscale = norm_data(w.out[1]), *doffset = norm_data(w.out[2]);
+    RP_TRY(norm_begin(&w, a, in, 5, 3, err));
+    double *x = norm_data(w.in[0]), *mean = norm_data(w.in[2]), *dy = norm_data(w.in[4]);
+    double *dscale = norm_data(w.out[1]), *doffset = norm_data(w.out[2]);
+    for (size_t i = 0; i < in[0]->n; i++) {
+        size_t f = feature_of(&w, i);
+        double r = 1 / sqrt(norm_data(w.in[3])[f] + a->epsilon);
 
-        for (size_t i = 0; i < in[0]->n; i++) {
-            size_t f = feature_of(&w, i);
-            double r = 1 / sqrt(norm_data(w.in[3])[f] + a->epsilon);
-
-            dscale[f] += dy[i] * (x[i] - mean[f]) * r;
-            doffset[f] += dy[i];
-        }
-        for (size_t i = 0; i < in[0]->n; i++) {
-            size_t f = feature_of(&w, i);
-            double r = 1 / sqrt(norm_data(w.in[3])[f] + a->epsilon), n = (double)w.n;
-
-            norm_data(w.out[0])[i] = norm_data(w.in[1])[f] * r / n *
-                                     (n * dy[i] - doffset[f] - (x[i] - mean[f]) * r * dscale[f]);
-        }
+        dscale[f] += dy[i] * (x[i] - mean[f]) * r;
+        doffset[f] += dy[i];
     }
-    return norm_end(&w, code, node, 3, out, err);
+    for (size_t i = 0; i < in[0]->n; i++) {
+        size_t f = feature_of(&w, i);
+        double r = 1 / sqrt(norm_data(w.in[3])[f] + a->epsilon), n = (double)w.n;
+
+        norm_data(w.out[0])[i] = norm_data(w.in[1])[f] * r / n *
+                                 (n * dy[i] - doffset[f] - (x[i] - mean[f]) * r * dscale[f]);
+    }
+    return norm_end(&w, node, out, err);
 }
 
 const struct rp_kernel rp_kernels_norm[] = {

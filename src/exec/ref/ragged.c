@@ -131,7 +131,7 @@ static enum rp_code ragged_sizes(const struct rp_node *node, struct ragged *g,
     return RP_OK;
 }
 
-static enum rp_code ragged_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(ragged_prepare)
 {
     static const unsigned keys[6] = {RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS,
                                      RP_ATTR_LHS_BATCH_DIMS,       RP_ATTR_RHS_BATCH_DIMS,
@@ -288,13 +288,10 @@ static enum rp_code ragged_wide(const struct rp_node *node, struct rp_tensor *co
     return RP_OK;
 }
 
-static enum rp_code ragged_run(struct rp_eval *e, const struct rp_node *node,
-                               struct rp_tensor *const *in, struct rp_tensor **out,
-                               struct rp_err *err)
+static RP_KERNEL(ragged_run)
 {
     struct rp_tensor *wide;
 
-    (void)e;
     RP_TRY(ragged_wide(node, in, &wide, err));
     return rp_dot_finish(wide, node, out, err);
 }

@@ -62,7 +62,7 @@ static void philox_block(uint32_t state[4], const uint32_t key[2])
 
 enum algorithm { THREEFRY, PHILOX };
 
-static enum rp_code prepare_bits(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_bits)
 {
     const struct rp_value_shape *state = rp_node_operand(plan, node, 0);
 
@@ -143,15 +143,12 @@ static void philox_fill(struct rp_tensor *t, uint64_t key, const uint64_t counte
     }
 }
 
-static enum rp_code random_bits(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static RP_KERNEL(random_bits)
 {
     uint64_t state[4] = {0}, used = 0;
     struct rp_tensor *parts[2];
     size_t bytes = rp_tensor_bytes(in[0]);
 
-    (void)e;
     RP_TRY(rp_tensor_new(in[0]->elem, in[0]->dims, in[0]->rank, &parts[0], err));
     if (rp_shape_tensor(node->shape->parts[1], &parts[1], err) != RP_OK) {
         rp_tensor_drop(parts[0]);
@@ -185,7 +182,7 @@ static double draw_uniform(uint64_t *state)
     return ((double)pair[0] * 0x1p32 + (double)pair[1]) * 0x1p-64;
 }
 
-static enum rp_code prepare_rng(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_rng)
 {
     if (node->nin != 2)
         return rp_node_error(node, RP_FORMAT, err, "%u parameters instead of 2", node->nin);
@@ -193,8 +190,7 @@ static enum rp_code prepare_rng(struct rp_plan *plan, struct rp_node *node, stru
     return RP_OK;
 }
 
-static enum rp_code rng_run(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+static RP_KERNEL(rng_run)
 {
     double a = rp_tensor_number(in[0], 0), b = rp_tensor_number(in[1], 0);
 
@@ -214,20 +210,16 @@ static enum rp_code rng_run(struct rp_eval *e, const struct rp_node *node,
     return RP_OK;
 }
 
-static enum rp_code prepare_state(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_state)
 {
-    (void)err;
     node->value = rp_node_int(plan, node, RP_ATTR_DELTA, 1);
     return RP_OK;
 }
 
-static enum rp_code rng_state(struct rp_eval *e, const struct rp_node *node,
-                              struct rp_tensor *const *in, struct rp_tensor **out,
-                              struct rp_err *err)
+static RP_KERNEL(rng_state)
 {
     uint64_t now[2] = {UINT64_C(0x7012395) + e->random, 0};
 
-    (void)in;
     RP_TRY(rp_node_result(node, out, err));
     memset((*out)->data, 0, rp_tensor_bytes(*out));
     memcpy((*out)->data, now,

@@ -65,10 +65,13 @@ static enum rp_code work_begin(struct work *w, const struct rp_tape *tape, struc
         w->value[i] = w->memory + (4 * i + 2) * piece;
         w->packed[i] = w->memory + (4 * i + 3) * piece;
     }
-    if (rp_tape_begin(tape, &w->frame, err) == RP_OK)
-        return RP_OK;
+    return rp_tape_begin(tape, &w->frame, err);
+}
+
+static void work_release(struct work *w)
+{
     free(w->memory);
-    return RP_NOMEM;
+    rp_tape_end(&w->frame);
 }
 
 static void fill_initial(char *to, const struct rp_tensor *scalar, size_t n)
@@ -121,7 +124,7 @@ static enum rp_code make_tape(struct rp_plan *plan, const struct rp_node *node, 
     return RP_OK;
 }
 
-enum rp_code rp_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_reduce_prepare)
 {
     struct rp_reduce *a = RP_NODE_NEW(plan, struct rp_reduce);
     const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
@@ -245,8 +248,7 @@ enum rp_code rp_window_check(const struct rp_node *node, const struct rp_window 
     return RP_OK;
 }
 
-enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node,
-                                      struct rp_err *err)
+RP_PREPARE(rp_reduce_window_prepare)
 {
     struct rp_reduce_window *a = RP_NODE_NEW(plan, struct rp_reduce_window);
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_WINDOW);
@@ -351,25 +353,6 @@ static enum rp_code open_work(const struct rp_node *node, struct rp_tensor *cons
     return RP_OK;
 }
 
-static enum rp_code close_work(const struct rp_node *node, struct work *w, struct rp_tensor **out,
-                               struct rp_err *err)
-{
-    struct rp_tensor *parts[RP_REDUCE_MOST];
-
-    for (size_t i = 0; i < w->k; i++) {
-        enum rp_code code = rp_tensor_as(w->out[i], result_shape(node, i)->elem, &parts[i], err);
-
-        while (code != RP_OK && i-- > 0)
-            rp_tensor_drop(parts[i]);
-        if (code != RP_OK)
-            return code;
-    }
-    if (node->shape->elem == RP_ELEM_TUPLE)
-        return rp_tensor_tuple(parts, w->k, out, err);
-    *out = parts[0];
-    return RP_OK;
-}
-
 static enum rp_code run_reduce(const struct rp_node *node, const struct rp_reduce *a,
                                const struct rp_window *window, struct work *w, struct rp_err *err)
 {
@@ -392,8 +375,6 @@ static enum rp_code run_reduce(const struct rp_node *node, const struct rp_reduc
         window_lanes(w, window);
     else
         reduce_lanes(w, &d);
-    free(w->memory);
-    rp_tape_end(&w->frame);
     return RP_OK;
 }
 
@@ -401,44 +382,36 @@ static enum rp_code reduce_any(const struct rp_node *node, const struct rp_reduc
                                const struct rp_window *window, struct rp_tensor *const *in,
                                struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor *wide[3 * RP_REDUCE_MOST] = {NULL};
-    struct work w = {.k = a->k,
-                     .in = wide,
-                     .init = wide + RP_REDUCE_MOST,
-                     .out = wide + 2 * (size_t)RP_REDUCE_MOST};
+    RP_SCOPED(rp_tensors_release) struct rp_tensors wide = {0}, parts = {0};
 
+    RP_TRY(rp_tensors_new(3 * a->k, &wide, err));
+    RP_TRY(rp_tensors_new(a->k, &parts, err));
+    RP_SCOPED(work_release)
+    struct work w = {.k = a->k, .in = wide.at, .init = wide.at + a->k, .out = wide.at + 2 * a->k};
     for (size_t i = 0; i < a->k; i++)
         w.elem[i] = a->tape->regs[i].elem;
-    enum rp_code code = open_work(node, in, &w, err);
-    if (code == RP_OK)
-        code = run_reduce(node, a, window, &w, err);
-    if (code == RP_OK)
-        code = close_work(node, &w, out, err);
-    for (size_t i = 0; i < 3 * (size_t)RP_REDUCE_MOST; i++)
-        rp_tensor_drop(wide[i]);
-    return code;
+    RP_TRY(open_work(node, in, &w, err));
+    RP_TRY(run_reduce(node, a, window, &w, err));
+    for (size_t i = 0; i < a->k; i++)
+        RP_TRY(rp_tensor_as(w.out[i], result_shape(node, i)->elem, &parts.at[i], err));
+    return rp_node_give(node, &parts, out, err);
 }
 
-enum rp_code rp_reduce_run(struct rp_eval *e, const struct rp_node *node,
-                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+RP_KERNEL(rp_reduce_run)
 {
-    (void)e;
     return reduce_any(node, node->attrs, NULL, in, out, err);
 }
 
-static enum rp_code reduce_window(struct rp_eval *e, const struct rp_node *node,
-                                  struct rp_tensor *const *in, struct rp_tensor **out,
-                                  struct rp_err *err)
+static RP_KERNEL(reduce_window)
 {
     const struct rp_reduce_window *a = node->attrs;
 
-    (void)e;
     return reduce_any(node, &a->reduce, &a->window, in, out, err);
 }
 
 /* ---- select-and-scatter ---- */
 
-enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_select_prepare)
 {
     struct rp_select_attr *a = RP_NODE_NEW(plan, struct rp_select_attr);
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_WINDOW);
@@ -490,13 +463,10 @@ static enum rp_code select_all(const struct rp_select_attr *a, const struct rp_t
                                struct rp_err *err)
 {
     int64_t stride[RP_TENSOR_RANK], size[RP_TENSOR_RANK], index[RP_TENSOR_RANK] = {0};
-    struct rp_tape_frame select, scatter;
+    RP_SCOPED(rp_tape_end) struct rp_tape_frame select = {0}, scatter = {0};
 
     RP_TRY(rp_tape_begin(a->select, &select, err));
-    if (rp_tape_begin(a->scatter, &scatter, err) != RP_OK) {
-        rp_tape_end(&select);
-        return RP_NOMEM;
-    }
+    RP_TRY(rp_tape_begin(a->scatter, &scatter, err));
     rp_strides(t->dims, t->rank, stride);
     for (size_t k = 0; k < t->rank; k++)
         size[k] = a->window.dim[k].size;
@@ -511,34 +481,22 @@ static enum rp_code select_all(const struct rp_select_attr *a, const struct rp_t
         }
         rp_index_next(index, source->dims, source->rank);
     }
-    rp_tape_end(&select);
-    rp_tape_end(&scatter);
     return RP_OK;
 }
 
-static enum rp_code select_and_scatter(struct rp_eval *e, const struct rp_node *node,
-                                       struct rp_tensor *const *in, struct rp_tensor **out,
-                                       struct rp_err *err)
+static RP_KERNEL(select_and_scatter)
 {
     const struct rp_select_attr *a = node->attrs;
-    struct rp_tensor *wide[3] = {NULL, NULL, NULL}, *to = NULL;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors wide = {0};
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *to = NULL;
 
-    (void)e;
-    for (size_t i = 0; i < 3 && code == RP_OK; i++)
-        code = rp_tensor_as(in[i], (i ? a->scatter : a->select)->regs[0].elem, &wide[i], err);
-    if (code == RP_OK)
-        code = rp_tensor_new(wide[1]->elem, in[0]->dims, in[0]->rank, &to, err);
-    if (code == RP_OK) {
-        fill_initial((char *)to->data, wide[2], to->n);
-        code = select_all(node->attrs, wide[0], wide[1], to, err);
-    }
-    if (code == RP_OK)
-        code = rp_tensor_as(to, node->shape->elem, out, err);
+    RP_TRY(rp_tensors_new(3, &wide, err));
     for (size_t i = 0; i < 3; i++)
-        rp_tensor_drop(wide[i]);
-    rp_tensor_drop(to);
-    return code;
+        RP_TRY(rp_tensor_as(in[i], (i ? a->scatter : a->select)->regs[0].elem, &wide.at[i], err));
+    RP_TRY(rp_tensor_new(wide.at[1]->elem, in[0]->dims, in[0]->rank, &to, err));
+    fill_initial((char *)to->data, wide.at[2], to->n);
+    RP_TRY(select_all(node->attrs, wide.at[0], wide.at[1], to, err));
+    return rp_tensor_as(to, node->shape->elem, out, err);
 }
 
 const struct rp_kernel rp_kernels_reduce[] = {

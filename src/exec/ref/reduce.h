@@ -20,14 +20,13 @@ struct rp_reduce_window {
    overflow. */
 enum rp_code rp_window_check(const struct rp_node *node, const struct rp_window *w,
                              struct rp_err *err);
-enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node,
-                                      struct rp_err *err);
+RP_PREPARE(rp_reduce_window_prepare);
 
 struct rp_select_attr { /* of select-and-scatter */
     struct rp_window window;
     struct rp_tape *select, *scatter;
 };
-enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+RP_PREPARE(rp_select_prepare);
 
 /* Dimensions that stay, and dimensions that are reduced. */
 struct rp_reduce_dims {
@@ -36,9 +35,8 @@ struct rp_reduce_dims {
     int64_t red[RP_TENSOR_RANK], red_stride[RP_TENSOR_RANK];
 };
 
-enum rp_code rp_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
-enum rp_code rp_reduce_run(struct rp_eval *e, const struct rp_node *node,
-                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
+RP_PREPARE(rp_reduce_prepare);
+RP_KERNEL(rp_reduce_run);
 
 /* Sums and products that are rounded at every step, in XLA's order for the CPU. */
 bool rp_reduce_is_rounded(const struct rp_tape *tape, unsigned elem);

@@ -40,7 +40,7 @@ static enum rp_code scan_check(const struct rp_node *node, const struct rp_value
     return RP_OK;
 }
 
-static enum rp_code scan_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(scan_prepare)
 {
     struct scan *s = RP_NODE_NEW(plan, struct scan);
     uint32_t results = node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1;
@@ -86,8 +86,7 @@ static bool is_slice(const struct rp_tensor *whole, const struct rp_tensor *slic
     int64_t dims[RP_TENSOR_RANK];
     size_t rank = slice_dims(whole->dims, whole->rank, dim, dims);
 
-    return slice->elem == whole->elem && slice->rank == rank &&
-           !memcmp(slice->dims, dims, rank * sizeof *dims);
+    return slice->elem == whole->elem && rp_dims_same(slice->dims, slice->rank, dims, rank);
 }
 
 /* Copies between an array and its slice t; `store`: into the array. */
@@ -111,73 +110,52 @@ static enum rp_code scan_step(struct rp_eval *e, const struct rp_node *node, con
                               struct rp_tensor *const *in, int64_t t, struct rp_tensor **args,
                               struct rp_tensor **outputs, struct rp_err *err)
 {
-    struct rp_tensor *result = NULL;
-    struct rp_tensor *const *parts = &result;
-    uint32_t made = 0, results = s->outputs + s->carries;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *result = NULL;
+    uint32_t results = s->outputs + s->carries;
 
-    for (; made < s->inputs && code == RP_OK; made++) {
+    for (uint32_t i = 0; i < s->inputs; i++) {
         int64_t dims[RP_TENSOR_RANK];
-        size_t rank = slice_dims(in[made]->dims, in[made]->rank, s->dim, dims);
+        size_t rank = slice_dims(in[i]->dims, in[i]->rank, s->dim, dims);
 
-        args[made] = NULL;
-        code = rp_tensor_new(in[made]->elem, dims, rank, &args[made], err);
-        if (code == RP_OK)
-            slice_copy(in[made], args[made], s->dim, t, false);
-    }
-    if (code == RP_OK)
-        code = rp_eval_graph(e, node->called[0], args, &result, err);
-    for (uint32_t i = 0; i < made; i++)
         rp_tensor_drop(args[i]);
-    if (code != RP_OK)
-        return code;
-    if (result->elem == RP_ELEM_TUPLE)
-        parts = result->parts;
-    if ((result->elem == RP_ELEM_TUPLE ? result->nparts : 1) != results)
-        code =
-            rp_node_error(node, RP_FORMAT, err, "the function does not have %u results", results);
-    for (uint32_t i = 0; i < s->outputs && code == RP_OK; i++) {
-        if (!is_slice(outputs[i], parts[i], s->dim))
-            code = rp_node_error(node, RP_FORMAT, err, "result %u has another shape", i);
-        else
-            slice_copy(outputs[i], parts[i], s->dim, t, true);
+        args[i] = NULL;
+        RP_TRY(rp_tensor_new(in[i]->elem, dims, rank, &args[i], err));
+        slice_copy(in[i], args[i], s->dim, t, false);
     }
-    for (uint32_t i = 0; i < s->carries && code == RP_OK; i++) {
+    RP_TRY(rp_eval_graph(e, node->called[0], args, &result, err));
+    bool tuple = result->elem == RP_ELEM_TUPLE;
+    struct rp_tensor *const *parts = tuple ? result->parts : &result;
+    if ((tuple ? result->nparts : 1) != results)
+        return rp_node_error(node, RP_FORMAT, err, "the function does not have %u results",
+                             results);
+    for (uint32_t i = 0; i < s->outputs; i++) {
+        if (!is_slice(outputs[i], parts[i], s->dim))
+            return rp_node_error(node, RP_FORMAT, err, "result %u has another shape", i);
+        slice_copy(outputs[i], parts[i], s->dim, t, true);
+    }
+    for (uint32_t i = 0; i < s->carries; i++) {
         rp_tensor_drop(args[s->inputs + i]);
         args[s->inputs + i] = rp_tensor_keep(parts[s->outputs + i]);
     }
-    rp_tensor_drop(result);
-    return code;
+    return RP_OK;
 }
 
-static enum rp_code scan_run(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+static RP_KERNEL(scan_run)
 {
     const struct scan *s = node->attrs;
-    uint32_t results = s->outputs + s->carries;
-    struct rp_tensor **args = calloc(node->nin + results + 1, sizeof(struct rp_tensor *));
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors args = {0}, made = {0};
 
-    RP_TRY(rp_err_need(args, err, "evaluating"));
-    struct rp_tensor **made = args + node->nin;
-    for (uint32_t i = 0; i < s->outputs && code == RP_OK; i++)
-        code = rp_shape_tensor(scan_result(node, i), &made[i], err);
+    RP_TRY(rp_tensors_new(node->nin, &args, err));
+    RP_TRY(rp_tensors_new(s->outputs + s->carries, &made, err));
+    for (uint32_t i = 0; i < s->outputs; i++)
+        RP_TRY(rp_shape_tensor(scan_result(node, i), &made.at[i], err));
     for (uint32_t i = 0; i < s->carries; i++)
-        args[s->inputs + i] = rp_tensor_keep(in[s->inputs + i]);
-    for (int64_t t = 0; t < s->steps && code == RP_OK; t++)
-        code = scan_step(e, node, s, in, s->reverse ? s->steps - 1 - t : t, args, made, err);
-    memcpy(made + s->outputs, args + s->inputs, s->carries * sizeof *args);
-    if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE) {
-        code = rp_tensor_tuple(made, results, out, err);
-    } else if (code == RP_OK) {
-        *out = made[0];
-    } else {
-        for (uint32_t i = 0; i < results; i++)
-            rp_tensor_drop(made[i]);
-    }
-    free(args);
-    return code;
+        args.at[s->inputs + i] = rp_tensor_keep(in[s->inputs + i]);
+    for (int64_t t = 0; t < s->steps; t++)
+        RP_TRY(scan_step(e, node, s, in, s->reverse ? s->steps - 1 - t : t, args.at, made.at, err));
+    for (uint32_t i = 0; i < s->carries; i++)
+        made.at[s->outputs + i] = rp_tensor_keep(args.at[s->inputs + i]);
+    return rp_node_give(node, &made, out, err);
 }
 
 const struct rp_kernel rp_kernels_scan[] = {

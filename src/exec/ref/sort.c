@@ -31,7 +31,7 @@ static enum rp_code prepare_comparison(struct rp_plan *plan, struct rp_node *nod
     return RP_OK;
 }
 
-enum rp_code rp_sort_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_sort_prepare)
 {
     const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
     const int64_t *dims;
@@ -123,45 +123,31 @@ static enum rp_code sort_lines(const struct rp_sort *a, struct line *l, struct r
     return RP_OK;
 }
 
-/* Sorts the first nin operands into `to`; the caller drops each of these, also on failure. */
+/* Sorts the first nin operands into `to`. */
 static enum rp_code sort_operands(const struct rp_node *node, struct rp_tensor *const *in,
                                   size_t nin, struct rp_tensor **to, struct rp_err *err)
 {
     struct line l = {.in = in, .k = nin};
     const struct rp_sort *a = node->attrs;
-    enum rp_code code = RP_OK;
 
-    for (size_t k = 0; k < l.k && code == RP_OK; k++) {
-        code = rp_tensor_new(in[k]->elem, in[k]->dims, in[k]->rank, &to[k], err);
-        if (code == RP_OK && in[k]->n != in[0]->n)
-            code = rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %zu", k);
+    for (size_t k = 0; k < l.k; k++) {
+        RP_TRY(rp_tensor_new(in[k]->elem, in[k]->dims, in[k]->rank, &to[k], err));
+        if (in[k]->n != in[0]->n)
+            return rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %zu", k);
     }
-    if (code == RP_OK)
-        code = rp_tape_begin(a->tape, &l.frame, err);
-    if (code == RP_OK) {
-        code = sort_lines(a, &l, to, err);
-        rp_tape_end(&l.frame);
-    }
+    RP_TRY(rp_tape_begin(a->tape, &l.frame, err));
+    enum rp_code code = sort_lines(a, &l, to, err);
+    rp_tape_end(&l.frame);
     return code;
 }
 
-static enum rp_code sort_run(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+static RP_KERNEL(sort_run)
 {
-    struct rp_tensor *to[RP_REDUCE_MOST] = {NULL};
-    enum rp_code code = sort_operands(node, in, node->nin, to, err);
+    RP_SCOPED(rp_tensors_release) struct rp_tensors to = {0};
 
-    (void)e;
-    if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE)
-        return rp_tensor_tuple(to, node->nin, out, err);
-    if (code == RP_OK) {
-        *out = to[0];
-        return RP_OK;
-    }
-    for (size_t k = 0; k < node->nin; k++)
-        rp_tensor_drop(to[k]);
-    return code;
+    RP_TRY(rp_tensors_new(node->nin, &to, err));
+    RP_TRY(sort_operands(node, in, node->nin, to.at, err));
+    return rp_node_give(node, &to, out, err);
 }
 
 /* ---- the first of a sort ---- */
@@ -188,34 +174,26 @@ enum rp_code rp_first_prepare(struct rp_plan *plan, struct rp_node *node, int64_
     return RP_OK;
 }
 
-enum rp_code rp_first_run(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+RP_KERNEL(rp_first_run)
 {
-    struct rp_tensor *sorted[RP_REDUCE_MOST] = {NULL}, *to[RP_REDUCE_MOST] = {NULL};
+    RP_SCOPED(rp_tensors_release) struct rp_tensors sorted = {0}, to = {0};
     const struct rp_sort *a = node->attrs;
     size_t nin = node->nin / 2;
-    enum rp_code code = sort_operands(node, in, nin, sorted, err);
 
-    (void)e;
-    for (size_t i = 0; i < nin && code == RP_OK; i++) {
-        size_t inner = sorted[i]->unit;
-
-        code = rp_shape_tensor(node->shape->parts[i], &to[i], err);
-        if (code != RP_OK)
-            break;
-        for (size_t d = (size_t)a->dim + 1; d < to[i]->rank; d++)
-            inner *= (size_t)to[i]->dims[d];
-        size_t from = inner * (size_t)sorted[i]->dims[a->dim];
-        size_t kept = inner * (size_t)to[i]->dims[a->dim];
-        for (size_t k = 0; kept && k < rp_tensor_bytes(to[i]) / kept; k++)
-            memcpy(to[i]->data + k * kept, sorted[i]->data + k * from, kept);
-    }
+    RP_TRY(rp_tensors_new(nin, &sorted, err));
+    RP_TRY(rp_tensors_new(nin, &to, err));
+    RP_TRY(sort_operands(node, in, nin, sorted.at, err));
     for (size_t i = 0; i < nin; i++) {
-        rp_tensor_drop(sorted[i]);
-        if (code != RP_OK)
-            rp_tensor_drop(to[i]);
+        RP_TRY(rp_shape_tensor(node->shape->parts[i], &to.at[i], err));
+        const struct rp_tensor *all = sorted.at[i], *first = to.at[i];
+        size_t inner = all->unit;
+        for (size_t d = (size_t)a->dim + 1; d < first->rank; d++)
+            inner *= (size_t)first->dims[d];
+        size_t from = inner * (size_t)all->dims[a->dim], kept = inner * (size_t)first->dims[a->dim];
+        for (size_t k = 0; kept && k < rp_tensor_bytes(first) / kept; k++)
+            memcpy(first->data + k * kept, all->data + k * from, kept);
     }
-    return code == RP_OK ? rp_tensor_tuple(to, nin, out, err) : code;
+    return rp_node_give(node, &to, out, err);
 }
 
 /* ---- topk ---- */
@@ -297,14 +275,14 @@ RP_CLONES_FEW static bool any_above(const int64_t *keys, int64_t least)
     return any != 0;
 }
 
-static enum rp_code topk_line(void *user, size_t line, struct rp_err *err)
+static RP_JOB(topk_line)
 {
     const struct topk *t = user;
-    int64_t *keys = malloc(t->n * sizeof *keys + t->k * sizeof(struct ranked) + 1);
+    RP_FREED int64_t *keys = malloc(t->n * sizeof *keys + t->k * sizeof(struct ranked) + 1);
 
     RP_TRY(rp_err_need(keys, err, "sorting"));
     struct ranked *heap = (struct ranked *)(void *)(keys + t->n);
-    topk_keys(t, line * t->n, keys);
+    topk_keys(t, job * t->n, keys);
     /* heap: the first k of n keys, in order. */
     for (size_t i = 0; i < t->k; i++)
         heap[i] = (struct ranked){keys[i], i};
@@ -331,11 +309,10 @@ static enum rp_code topk_line(void *user, size_t line, struct rp_err *err)
         sink(heap, left - 1, 0);
     }
     for (size_t i = 0; i < t->k; i++) {
-        memcpy(t->values->data + (line * t->k + i) * t->in->unit,
-               t->in->data + (line * t->n + heap[i].at) * t->in->unit, t->in->unit);
-        rp_tensor_set_integer(t->places, line * t->k + i, (int64_t)heap[i].at);
+        memcpy(t->values->data + (job * t->k + i) * t->in->unit,
+               t->in->data + (job * t->n + heap[i].at) * t->in->unit, t->in->unit);
+        rp_tensor_set_integer(t->places, job * t->k + i, (int64_t)heap[i].at);
     }
-    free(keys);
     return RP_OK;
 }
 
@@ -343,6 +320,7 @@ enum rp_code rp_topk_run(const struct rp_eval *e, struct rp_tensor *in, size_t k
                          unsigned index_elem, struct rp_tensor **out, struct rp_err *err)
 {
     struct topk t = {.in = in, .k = k, .largest = largest};
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
     int64_t dims[RP_TENSOR_RANK];
 
     t.n = in->rank ? (size_t)in->dims[in->rank - 1] : 1;
@@ -353,23 +331,17 @@ enum rp_code rp_topk_run(const struct rp_eval *e, struct rp_tensor *in, size_t k
         return rp_err_set(err, RP_FORMAT, "the top %zu of %zu elements", k, t.n);
     memcpy(dims, in->dims, sizeof dims);
     dims[in->rank - 1] = (int64_t)k;
-    enum rp_code code = rp_tensor_new(in->elem, dims, in->rank, &t.values, err);
-    if (code == RP_OK)
-        code = rp_tensor_new(index_elem, dims, in->rank, &t.places, err);
-    size_t lines = t.n ? in->n / t.n : 0;
-    if (code == RP_OK && e->pool && lines > 1)
-        code = rp_pool_each(e->pool, lines, topk_line, &t, err);
-    else
-        for (size_t line = 0; code == RP_OK && line < lines; line++)
-            code = topk_line(&t, line, err);
-    if (code == RP_OK)
-        return rp_tensor_tuple((struct rp_tensor *[]){t.values, t.places}, 2, out, err);
-    rp_tensor_drop(t.values);
-    rp_tensor_drop(t.places);
-    return code;
+    RP_TRY(rp_tensors_new(2, &parts, err));
+    RP_TRY(rp_tensor_new(in->elem, dims, in->rank, &parts.at[0], err));
+    RP_TRY(rp_tensor_new(index_elem, dims, in->rank, &parts.at[1], err));
+    t.values = parts.at[0];
+    t.places = parts.at[1];
+    RP_TRY(rp_pool_each(e->pool, t.n ? in->n / t.n : 0, topk_line, &t, err));
+    parts.n = 0; /* the tuple takes them over */
+    return rp_tensor_tuple(parts.at, 2, out, err);
 }
 
-static enum rp_code prepare_topk(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+static RP_PREPARE(prepare_topk)
 {
     int64_t k = rp_node_int(plan, node, RP_ATTR_K, 0);
 
@@ -382,9 +354,7 @@ static enum rp_code prepare_topk(struct rp_plan *plan, struct rp_node *node, str
     return RP_OK;
 }
 
-static enum rp_code topk_kernel(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static RP_KERNEL(topk_kernel)
 {
     int64_t k = node->value < 0 ? -node->value - 1 : node->value;
 

@@ -180,7 +180,7 @@ static const struct special *find_special(const struct rp_node *node)
     return NULL;
 }
 
-enum rp_code rp_special_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+RP_PREPARE(rp_special_prepare)
 {
     const struct special *f = find_special(node);
     const struct rp_value_shape *of = node->nin ? rp_node_operand(plan, node, 0) : NULL;
@@ -229,13 +229,10 @@ static void set_complex(struct rp_tensor *t, size_t i, double complex value)
     memcpy(t->data + i * t->unit, t->elem == RP_ELEM_C64 ? (void *)narrow : (void *)wide, t->unit);
 }
 
-static enum rp_code special_run(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static RP_KERNEL(special_run)
 {
     const struct special *f = find_special(node);
 
-    (void)e;
     RP_TRY(rp_node_result(node, out, err));
     for (size_t i = 0; i < (*out)->n; i++) {
         double x = rp_tensor_number(in[0], i);

@@ -511,9 +511,8 @@ static void blocks_of_arrays(void **state)
             assert_true(rp_tensor_number(outputs[d], i) == 1 + (double)i);
         rp_tensor_drop(outputs[d]);
         rp_tensor_drop(arguments[d]);
-        rp_tensor_drop(c.blocks[d]);
     }
-    free(c.blocks);
+    rp_tensors_release(&c.blocks);
     rp_pjrt_shards_release(&c.shards);
 }
 

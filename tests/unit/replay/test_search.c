@@ -141,12 +141,12 @@ static void test_meeting(void **state)
     assert_ok(rp_bisect(&f.search, &f.arena, &r, &err), &err);
     assert_int_equal(r.complaint, RP_COMPLAINT_WRONG);
     assert_int_equal(r.before, 40);
-    assert_int_equal(r.cut.nops, 9); /* v12 to v20: nothing between them can go */
-    assert_true(has_op(r.cut.program, "v12") && has_op(r.cut.program, "v20"));
-    assert_int_equal(r.nexpected, 1);
+    assert_int_equal(r.part.cut.nops, 9); /* v12 to v20: nothing between them can go */
+    assert_true(has_op(r.part.cut.program, "v12") && has_op(r.part.cut.program, "v20"));
+    assert_int_equal(r.part.outputs.n, 1);
     /* what is expected of the part is what ref gives for the real values: signs and doublings */
-    assert_true(rp_tensor_number(r.expected[0], 0) != 0);
-    rp_reproducer_release(&r, 1);
+    assert_true(rp_tensor_number(r.part.outputs.at[0], 0) != 0);
+    rp_reproducer_release(&r);
     fixture_close(&f);
 }
 
@@ -162,10 +162,10 @@ static void test_refused(void **state)
     fixture_open(&f, 30, compile_refusing);
     assert_ok(rp_bisect(&f.search, &f.arena, &r, &err), &err);
     assert_int_equal(r.complaint, RP_COMPLAINT_FAILS);
-    assert_int_equal(r.cut.nops, 1);
+    assert_int_equal(r.part.cut.nops, 1);
     assert_string_equal(r.message, "the compiler died");
-    assert_true(has_op(r.cut.program, "v7"));
-    rp_reproducer_release(&r, 1);
+    assert_true(has_op(r.part.cut.program, "v7"));
+    rp_reproducer_release(&r);
     fixture_close(&f);
 }
 
@@ -181,9 +181,9 @@ static void test_refused_together(void **state)
     fixture_open(&f, 30, compile_refusing);
     assert_ok(rp_bisect(&f.search, &f.arena, &r, &err), &err);
     assert_int_equal(r.complaint, RP_COMPLAINT_FAILS);
-    assert_int_equal(r.cut.nops, 4);
+    assert_int_equal(r.part.cut.nops, 4);
     assert_string_equal(r.message, "the compiler died");
-    rp_reproducer_release(&r, 1);
+    rp_reproducer_release(&r);
     fixture_close(&f);
 }
 
@@ -214,11 +214,11 @@ static void test_one_result(void **state)
     f.search.program = f.program;
     assert_ok(rp_bisect(&f.search, &f.arena, &r, &err), &err);
     assert_int_equal(r.complaint, RP_COMPLAINT_FAILS);
-    assert_int_equal(r.cut.nops, 2);
-    assert_true(has_op(r.cut.program, "s") && has_op(r.cut.program, "q"));
+    assert_int_equal(r.part.cut.nops, 2);
+    assert_true(has_op(r.part.cut.program, "s") && has_op(r.part.cut.program, "q"));
     assert_int_equal(r.before, 103);
     assert_true(r.trials <= 3 + 7 + 4); /* the whole and two results, a bisection, single ones */
-    rp_reproducer_release(&r, 1);
+    rp_reproducer_release(&r);
     fixture_close(&f);
 }
 
@@ -236,12 +236,12 @@ static void test_slow(void **state)
     f.search.slower_ns = 1;
     assert_ok(rp_bisect(&f.search, &f.arena, &r, &err), &err);
     assert_int_equal(r.complaint, RP_COMPLAINT_SLOW);
-    assert_int_equal(r.cut.nops, 1);
-    rp_reproducer_release(&r, 1);
+    assert_int_equal(r.part.cut.nops, 1);
+    rp_reproducer_release(&r);
     f.search.slower_ns = INT64_MAX;
     assert_ok(rp_bisect(&f.search, &f.arena, &r, &err), &err);
     assert_int_equal(r.complaint, RP_COMPLAINT_NONE);
-    rp_reproducer_release(&r, 1);
+    rp_reproducer_release(&r);
     fixture_close(&f);
 }
 
@@ -257,6 +257,7 @@ static void test_amplified(void **state)
     struct rp_cut_program cut;
     struct rp_trial_verdict v;
     struct rp_tensor *in[2], *want, *got;
+    struct rp_tensors wanted = {&want, 1}, gotten = {&got, 1};
     struct rp_program *p;
     uint8_t keep[3] = {1, 1, 1};
     uint32_t root;
@@ -277,12 +278,16 @@ static void test_amplified(void **state)
         rp_tensor_set(want, i, rp_tensor_number(in[0], i) - 1000);
         rp_tensor_set(got, i, rp_tensor_number(want, i) + 6e-5); /* a unit of 1000 */
     }
-    assert_ok(rp_trial_judge(&judge, &cut, in, 1, &got, &want, 1, &v, &err), &err);
+    assert_ok(rp_trial_judge(&judge, &(struct rp_trial_part){cut.program, in, 2, 1}, &gotten,
+                             &wanted, &v, &err),
+              &err);
     assert_false(v.ok);
     assert_true(v.sensitive);
     for (size_t i = 0; i < 8; i++)
         rp_tensor_set(got, i, rp_tensor_number(want, i) * 2 + 1);
-    assert_ok(rp_trial_judge(&judge, &cut, in, 1, &got, &want, 1, &v, &err), &err);
+    assert_ok(rp_trial_judge(&judge, &(struct rp_trial_part){cut.program, in, 2, 1}, &gotten,
+                             &wanted, &v, &err),
+              &err);
     assert_false(v.ok || v.sensitive);
     rp_tensor_drop(in[0]);
     rp_tensor_drop(in[1]);
@@ -330,23 +335,23 @@ static void test_nudged(void **state)
     } wanted[] = {{0.2, false}, {0.3, false}, {2, false}, {0.1, true}, {0.7, true}};
     struct rp_trial_engine ref = {.engine = &rp_engine_ref};
     struct rp_err err = RP_ERR_INIT;
-    struct rp_tensor *x, **out;
+    struct rp_tensors out = {0};
+    struct rp_tensor *x;
     struct rp_program *p;
-    size_t n;
 
     (void)state;
     assert_ok(rp_hlo_text_parse(NUDGED, strlen(NUDGED), NULL, &p, &err), &err);
     assert_ok(rp_tensor_new(RP_ELEM_S32, NULL, 0, &x, &err), &err);
     rp_tensor_set(x, 0, 0);
-    assert_ok(rp_trial_nudged(&ref, p, &x, 1, 1, &out, &n, &err), &err);
-    assert_int_equal(n, 5);
-    for (size_t i = 0; i < n; i++) {
-        double off = fabs(rp_tensor_number(out[i], 0) - (double)(float)wanted[i].value);
+    assert_ok(rp_trial_nudged(&ref, &(struct rp_trial_part){p, &x, 1, 1}, &out, &err), &err);
+    assert_int_equal(out.n, 5);
+    for (size_t i = 0; i < out.n; i++) {
+        double off = fabs(rp_tensor_number(out.at[i], 0) - (double)(float)wanted[i].value);
 
         assert_true(off <= 4 * 0x1p-23 * wanted[i].value);
         assert_int_equal(off > 0, wanted[i].moves);
     }
-    rp_tensors_drop(out, n);
+    rp_tensors_release(&out);
     rp_tensor_drop(x);
     rp_program_free(p);
 }

@@ -157,10 +157,9 @@ static void add_blocks(struct rp_arrays *to, const char *kind, const int64_t *di
     struct rp_err err = RP_ERR_INIT;
 
     for (int k = 0; k < PARTITIONS; k++) {
-        struct rp_array row = {.name = rp_arena_textf(&to->arena, "p%d_%s0", k, kind),
-                               .value = counted(dims, rank, 100 * k)};
+        struct rp_tensor *t = counted(dims, rank, 100 * k);
 
-        assert_ok(rp_arrays_add(to, row, &err), &err);
+        assert_ok(rp_arrays_add(to, t, &err, "p%d_%s0", k, kind), &err);
     }
 }
 

@@ -13,7 +13,7 @@ static const char *judged(size_t n, double even, double odd, double off, bool on
 {
     struct rp_err err = RP_ERR_INIT;
     struct rp_tensor *plain, *got, *want, *other[RP_VARIANTS];
-    struct rp_variants v = {.plain = &plain, .n = 1, .count = RP_VARIANTS};
+    struct rp_variants v = {.plain = {&plain, 1}, .count = RP_VARIANTS};
     struct rp_variants_verdict verdict;
     int64_t dims = (int64_t)n;
 
@@ -22,8 +22,7 @@ static const char *judged(size_t n, double even, double odd, double off, bool on
     assert_int_equal(rp_tensor_new(RP_ELEM_F64, &dims, 1, &want, &err), RP_OK);
     for (size_t j = 0; j < RP_VARIANTS; j++) {
         assert_int_equal(rp_tensor_new(RP_ELEM_F64, &dims, 1, &other[j], &err), RP_OK);
-        v.other[j] = &other[j];
-        v.nother[j] = 1;
+        v.other[j] = (struct rp_tensors){&other[j], 1};
     }
     for (size_t k = 0; k < n; k++) {
         rp_tensor_set(plain, k, 1);
