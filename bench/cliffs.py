@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Where `fast` is far from XLA on the CPU: forty-three programs of one operation each, or a few, at sizes that occur, timed in turns by JAX and by `replay`.
+"""Where `fast` is far from XLA on the CPU: forty-nine programs of one operation each, or a few, at sizes that occur, timed in turns by JAX and by `replay`.
 
     cliffs.py [--cpu] [NAME...]    only the programs whose name contains one of these; needs JAX
 
@@ -48,10 +48,16 @@ PROGRAMS = {
     "sort 64 x 16384": (lambda x: jnp.sort(x), normal(64, 16384)),
     "argsort 64 x 4096": (lambda x: jnp.argsort(x), normal(64, 4096)),
     "scalar loop 10,000": (lambda x: lax.fori_loop(0, 10000, lambda i, v: v * 0.999 + 0.1, x), np.float32(1)),
+    "loop of division and remainder, 10,000": (lambda x: lax.fori_loop(0, 10000, lambda i, v: (v * 7 + i) % 1000 // 3 + v, x), np.int32(1)),
+    "loop of eight numbers, 10,000": (lambda x: lax.fori_loop(0, 10000, lambda i, v: v * 0.999 + 0.1, x), normal(8)),
     "scan 2,000 of 16": (lambda c, x: lax.scan(lambda h, t: (jnp.tanh(h + t), h.sum()), c, x), normal(16), normal(2000, 16)),
     "scalar scatter 100,000": (lambda x, i, u: x.at[i].add(u), normal(10000), rng.integers(0, 10000, 100000).astype(np.int32), normal(100000)),
     "narrow rows scattered, 100,000 x 16": (lambda x, i, u: x.at[i].add(u), normal(1000, 16), rng.integers(0, 1000, 100000).astype(np.int32), normal(100000, 16)),
     "segment sum, 100,000 x 4": (lambda x, i: jax.ops.segment_sum(x, i, 1000), normal(100000, 4), rng.integers(0, 1000, 100000).astype(np.int32)),
+    "segment maximum, 100,000": (lambda x, i: jax.ops.segment_max(x, i, 1000), normal(100000), rng.integers(0, 1000, 100000).astype(np.int32)),
+    "segment maximum, 100,000 x 16": (lambda x, i: jax.ops.segment_max(x, i, 1000), normal(100000, 16), rng.integers(0, 1000, 100000).astype(np.int32)),
+    "segment product, 100,000 x 4": (lambda x, i: jax.ops.segment_prod(x, i, 1000), normal(100000, 4), rng.integers(0, 1000, 100000).astype(np.int32)),
+    "rows with fill, 10,000 of 1,000 x 64": (lambda x, i: jnp.take(x, i, axis=0, mode="fill", fill_value=0), normal(1000, 64), rng.integers(0, 1200, 10000).astype(np.int32)),
     "gather with fill, 1,000,000": (lambda x, i: jnp.take(x, i, mode="fill", fill_value=0), normal(100000), rng.integers(0, 120000, 1000000).astype(np.int32)),
     "scalar gather 1,000,000": (lambda x, i: x[i], normal(100000), rng.integers(0, 100000, 1000000).astype(np.int32)),
     "f8 product 512": (lambda a, b: lax.dot(a, b, preferred_element_type=jnp.float32), normal(512, 512).astype(ml_dtypes.float8_e4m3fn), normal(512, 512).astype(ml_dtypes.float8_e4m3fn)),

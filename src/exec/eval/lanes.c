@@ -135,6 +135,7 @@ static rp_lane_fn *find_sub_byte(unsigned opcode, struct rp_lane *lane)
         type *to = out;                                                                  \
                                                                                          \
         (void)lane;                                                                      \
+        RP_LANE_ALONE(*to = *which ? *yes : *no;)                                        \
         for (size_t i = 0; i < n; i++)                                                   \
             to[i] = (choice);                                                            \
     }

@@ -37,6 +37,13 @@ struct rp_lane {
 #define RP_CLONES_FEW
 #endif
 
+/* In a lane of n elements: does the statement and returns if there is only one, as in loops over
+   scalars, for which preparing a loop takes longer than its body. */
+#define RP_LANE_ALONE(...)  \
+    if (n == 1) {           \
+        __VA_ARGS__ return; \
+    }
+
 enum rp_direction { RP_CMP_EQ, RP_CMP_NE, RP_CMP_GE, RP_CMP_GT, RP_CMP_LE, RP_CMP_LT };
 
 /* All members except fn and inner are given; false if there is no such operation on the type. */

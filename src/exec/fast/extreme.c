@@ -87,51 +87,80 @@ static bool counts_places(const struct rp_plan *plan, const struct rp_node *node
     return (s->elem == RP_ELEM_S32 ? (int32_t)first : first) <= 0;
 }
 
-static enum rp_code run_extreme(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err);
+static RP_KERNEL(run_extreme);
 
-enum rp_code rp_fast_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+/* Whether a reduction leaves every element as it is: it goes over dimensions of one element, and
+   the initial value is one that its operation does not see. */
+static bool changes_nothing(const struct rp_plan *plan, const struct rp_node *node,
+                            const struct rp_reduce *a)
+{
+    const struct rp_program *p = plan->program;
+    uint32_t init = rp_op_operands(p, node->op).at[1];
+    unsigned elem = node->shape->elem;
+    struct rp_err ignored = RP_ERR_INIT;
+    uint64_t value = 0;
+
+    if (a->k != 1 || p->code.at[init] != RP_OP_CONSTANT || node->shape->dynamic ||
+        rp_node_operand(plan, node, 0)->dynamic ||
+        rp_node_operand(plan, node, 0)->n != node->shape->n ||
+        !(elem == RP_ELEM_PRED || rp_elem_is_signed(elem) || rp_elem_is_unsigned(elem)))
+        return false;
+    const struct rp_literal *literal = &p->literals.at[p->value.at[init]];
+    if (!rp_literal_known(p, literal) ||
+        rp_literal_decode(p, literal, &value, rp_literal_unit(elem), &ignored) != RP_OK)
+        return false;
+    switch (a->tape->simple) {
+    case RP_OP_OR:
+    case RP_OP_ADD:
+        return value == 0;
+    case RP_OP_MULTIPLY:
+        return value == 1;
+    case RP_OP_AND:
+        return elem == RP_ELEM_PRED && value == 1;
+    default:
+        return false;
+    }
+}
+
+RP_PREPARE(rp_fast_reduce_prepare)
 {
     RP_TRY(rp_reduce_prepare(plan, node, err));
     struct rp_reduce *a = node->attrs;
+    if (changes_nothing(plan, node, a)) {
+        node->code = RP_OP_RESHAPE;
+        node->kernel = plan->kernels[RP_OP_RESHAPE];
+        node->run = node->kernel->run;
+        node->nin = 1;
+        node->ncalled = 0;
+        node->attrs = NULL;
+        node->takes_unaligned = true;
+        return RP_OK;
+    }
     unsigned elem = a->tape->regs[0].elem;
     uint32_t *ins;
     if (a->k != 2 || (elem != RP_ELEM_F32 && !rp_elem_is_small_float(elem)) ||
         !only_chooses(node->called[0]) || !counts_places(plan, node, a))
         return RP_OK;
-    /* Returns RP_OP_MAXIMUM or RP_OP_MINIMUM; 0: neither. */
-    struct rp_tensor *in[4] = {NULL};
-    struct rp_tape_frame frame = {0};
-    enum rp_code code = RP_OK;
-    unsigned opcode = 0;
-    for (size_t i = 0; i < 4 && code == RP_OK; i++)
-        code = rp_tensor_new(a->tape->regs[i].elem, (const int64_t[]){CASES}, 1, &in[i], err);
-    if (code == RP_OK)
-        code = rp_tape_begin(a->tape, &frame, err);
-    if (code == RP_OK) {
-        /* Values are left and right in every order, including NaN, and the left place comes before
-           the right one; for an initial value, they are also the same. */
-        static const float values[6][2] = {{1, 2}, {2, 1}, {1, 1}, {NAN, 1}, {1, NAN}, {NAN, NAN}};
-
-        for (size_t i = 0; i < CASES; i++) {
-            rp_tensor_set(in[0], i, (double)values[i % 6][0]);
-            rp_tensor_set(in[2], i, (double)values[i % 6][1]);
-            rp_tensor_set_integer(in[1], i, i < 6 ? 3 : 5);
-            rp_tensor_set_integer(in[3], i, 5);
-        }
-        for (size_t i = 0; i < 4; i++)
-            frame.reg[i] = in[i]->data;
-        rp_tape_run(&frame, CASES);
-        opcode = is_extreme(&frame, in, true)    ? RP_OP_MAXIMUM
-                 : is_extreme(&frame, in, false) ? RP_OP_MINIMUM
-                                                 : 0;
-        rp_tape_end(&frame);
+    /* Values are left and right in every order, including NaN, and the left place comes before the
+       right one; for an initial value, they are also the same. */
+    static const float values[6][2] = {{1, 2}, {2, 1}, {1, 1}, {NAN, 1}, {1, NAN}, {NAN, NAN}};
+    RP_SCOPED(rp_tensors_release) struct rp_tensors in = {0};
+    RP_SCOPED(rp_tape_end) struct rp_tape_frame frame = {0};
+    RP_TRY(rp_tensors_new(4, &in, err));
+    RP_TRY(rp_tape_begin(a->tape, &frame, err));
+    for (size_t i = 0; i < 4; i++) {
+        RP_TRY(rp_tensor_new(a->tape->regs[i].elem, (const int64_t[]){CASES}, 1, &in.at[i], err));
+        frame.reg[i] = in.at[i]->data;
     }
-    for (size_t i = 0; i < 4; i++)
-        rp_tensor_drop(in[i]);
-    RP_TRY(code);
-    if (!opcode)
+    for (size_t i = 0; i < CASES; i++) {
+        rp_tensor_set(in.at[0], i, (double)values[i % 6][0]);
+        rp_tensor_set(in.at[2], i, (double)values[i % 6][1]);
+        rp_tensor_set_integer(in.at[1], i, i < 6 ? 3 : 5);
+        rp_tensor_set_integer(in.at[3], i, 5);
+    }
+    rp_tape_run(&frame, CASES);
+    bool largest = is_extreme(&frame, in.at, true);
+    if (!largest && !is_extreme(&frame, in.at, false))
         return RP_OK;
     struct extreme *x = RP_NODE_NEW(plan, struct extreme);
     ins = rp_plan_copy(plan, node->in, 4, sizeof *ins);
@@ -139,7 +168,7 @@ enum rp_code rp_fast_reduce_prepare(struct rp_plan *plan, struct rp_node *node, 
     ins[1] = ins[0]; /* the places are known */
     node->in = ins;
     x->reduce = *a;
-    x->opcode = opcode;
+    x->opcode = largest ? RP_OP_MAXIMUM : RP_OP_MINIMUM;
     node->attrs = x;
     node->run = run_extreme;
     return RP_OK;
@@ -179,12 +208,11 @@ RP_CLONES static size_t find_value(const float *in, size_t n, float value)
     return at;
 }
 
-static enum rp_code lines_job(void *user, size_t job, struct rp_err *err)
+static RP_JOB(lines_job)
 {
     const struct lines *l = user;
     size_t end = (job + 1) * l->per_job < l->n ? (job + 1) * l->per_job : l->n;
 
-    (void)err;
     for (size_t i = job * l->per_job; i < end; i++) {
         const float *in = l->in + i * l->length;
         float best = l->init;
@@ -200,49 +228,28 @@ static enum rp_code lines_job(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code each_line(struct rp_eval *e, struct lines *l, struct rp_err *err)
-{
-    l->per_job = JOB_VALUES / (l->length + 1) + 1;
-    size_t jobs = (l->n + l->per_job - 1) / l->per_job;
-    if (e->pool && jobs > 1)
-        return rp_pool_each(e->pool, jobs, lines_job, l, err);
-    for (size_t i = 0; i < jobs; i++)
-        lines_job(l, i, err);
-    return RP_OK;
-}
-
-static enum rp_code run_extreme(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor *const *in, struct rp_tensor **out,
-                                struct rp_err *err)
+static RP_KERNEL(run_extreme)
 {
     const struct extreme *x = node->attrs;
     const struct rp_value_shape *values = node->shape->parts[0], *places = node->shape->parts[1];
-    struct rp_tensor *wide = NULL, *turned = NULL, *value = NULL, *parts[2] = {NULL};
-    struct lines l = {.opcode = x->opcode, .first = rp_tensor_integer(in[3], 0)};
-    enum rp_code code = rp_tensor_wide(in[0], &wide, err);
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *wide = NULL, *turned = NULL, *value = NULL;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
+    struct lines l = {.opcode = x->opcode,
+                      .first = rp_tensor_integer(in[3], 0),
+                      .init = (float)rp_tensor_number(in[2], 0)};
 
-    l.init = (float)rp_tensor_number(in[2], 0);
-    if (code == RP_OK)
-        code = rp_fast_lines(&x->reduce, wide, &turned, &l.n, &l.length, err);
-    if (code == RP_OK)
-        code = rp_tensor_new(RP_ELEM_F32, values->dims, values->rank, &value, err);
-    if (code == RP_OK)
-        code = rp_shape_tensor(places, &parts[1], err);
-    if (code == RP_OK && l.n != value->n)
-        code = rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
-    if (code == RP_OK) {
-        l.in = (const float *)(void *)turned->data;
-        l.value = value;
-        l.place = parts[1];
-        code = each_line(e, &l, err);
-    }
-    if (code == RP_OK)
-        code = rp_tensor_as(value, values->elem, &parts[0], err);
-    rp_tensor_drop(wide);
-    rp_tensor_drop(turned);
-    rp_tensor_drop(value);
-    if (code == RP_OK)
-        return rp_tensor_tuple(parts, 2, out, err);
-    rp_tensor_drop(parts[1]);
-    return code;
+    RP_TRY(rp_tensors_new(2, &parts, err));
+    RP_TRY(rp_tensor_wide(in[0], &wide, err));
+    RP_TRY(rp_fast_lines(&x->reduce, wide, &turned, &l.n, &l.length, err));
+    RP_TRY(rp_tensor_new(RP_ELEM_F32, values->dims, values->rank, &value, err));
+    RP_TRY(rp_shape_tensor(places, &parts.at[1], err));
+    if (l.n != value->n)
+        return rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
+    l.in = (const float *)(void *)turned->data;
+    l.value = value;
+    l.place = parts.at[1];
+    l.per_job = JOB_VALUES / (l.length + 1) + 1;
+    RP_TRY(rp_pool_each(e->pool, (l.n + l.per_job - 1) / l.per_job, lines_job, &l, err));
+    RP_TRY(rp_tensor_as(value, values->elem, &parts.at[0], err));
+    return rp_node_give(node, &parts, out, err);
 }

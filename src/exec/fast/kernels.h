@@ -6,10 +6,8 @@
 /* Lists all by opcode, with the reference's where there is no quick one; RP_OP_COUNT entries. */
 void rp_kernels_fast(const struct rp_kernel **by_code);
 
-enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out,
-                            struct rp_err *err);
-enum rp_code rp_fast_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+RP_KERNEL(rp_fast_reduce);
+RP_PREPARE(rp_fast_reduce_prepare);
 /* Reduces one line of f32 by maximum, minimum, add or multiply; NaN stays. */
 float rp_fast_row(unsigned opcode, const float *in, size_t n, float init);
 /* A new use of the array, with the reduced dimensions last, as n lines of that length. */
@@ -23,51 +21,34 @@ void rp_fast_reduce_row(const struct rp_node *node, const struct rp_tensor *in,
                         const struct rp_tensor *init, struct rp_tensor *out);
 /* Whether it can read its operand at any address (exec/data/tensor.h). */
 bool rp_fast_reduce_takes_unaligned(const struct rp_graph *g, const struct rp_node *node);
-enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node,
-                                   struct rp_tensor *const *in, struct rp_tensor **out,
-                                   struct rp_err *err);
+RP_KERNEL(rp_fast_reduce_window);
 /* A reduce-window that is a running sum or similar; *done is false if it is not. */
 enum rp_code rp_fast_scan(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, bool *done, struct rp_tensor **out,
                           struct rp_err *err);
-enum rp_code rp_fast_select_and_scatter(struct rp_eval *e, const struct rp_node *node,
-                                        struct rp_tensor *const *in, struct rp_tensor **out,
-                                        struct rp_err *err);
-enum rp_code rp_fast_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
-enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err);
-enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
-enum rp_code rp_fast_conv(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
+RP_KERNEL(rp_fast_select_and_scatter);
+RP_PREPARE(rp_fast_dot_prepare);
+RP_KERNEL(rp_fast_dot);
+RP_PREPARE(rp_fast_conv_prepare);
+RP_KERNEL(rp_fast_conv);
 
 /* Transforms of f32, with lines in lanes. */
-enum rp_code rp_fast_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
-enum rp_code rp_fast_fft(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
-                         struct rp_tensor **out, struct rp_err *err);
+RP_PREPARE(rp_fast_fft_prepare);
+RP_KERNEL(rp_fast_fft);
 
 /* Loops over scalars. */
-enum rp_code rp_fast_while_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
-enum rp_code rp_fast_while(struct rp_eval *e, const struct rp_node *node,
-                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
+RP_PREPARE(rp_fast_while_prepare);
+RP_KERNEL(rp_fast_while);
 
 /* Whether operand k belongs only to us and is not needed after this node, so that it may be changed
    in place. */
 bool rp_fast_can_change(const struct rp_node *node, struct rp_tensor *const *in, uint32_t k);
-enum rp_code rp_fast_update_slice(struct rp_eval *e, const struct rp_node *node,
-                                  struct rp_tensor *const *in, struct rp_tensor **out,
-                                  struct rp_err *err);
-enum rp_code rp_fast_gather(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out,
-                            struct rp_err *err);
-enum rp_code rp_fast_scatter(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err);
-enum rp_code rp_fast_special(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err);
-enum rp_code rp_fast_sort_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
-enum rp_code rp_fast_sort(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
+RP_KERNEL(rp_fast_update_slice);
+RP_KERNEL(rp_fast_gather);
+RP_KERNEL(rp_fast_scatter);
+RP_KERNEL(rp_fast_special);
+RP_PREPARE(rp_fast_sort_prepare);
+RP_KERNEL(rp_fast_sort);
 
 /* ---- changes to the plan before it runs ---- */
 
@@ -99,15 +80,19 @@ enum rp_code rp_loops_form_graph(struct rp_plan *plan, struct rp_graph *g, struc
 bool rp_loop_is(const struct rp_node *node);
 bool rp_loop_is_short(const struct rp_node *node);
 /* The registers of a short loop, which runs many times, in the caller's memory of so many bytes,
-   aligned to 64. in: places of its inputs in `values`, whose data is aligned. */
+   aligned to 64. */
 struct rp_loop_frame {
     void **reg;
     char *room; /* memory for inputs that are repeated */
 };
 size_t rp_loop_frame_bytes(const struct rp_node *node);
 void rp_loop_frame_place(const struct rp_node *node, char *memory, struct rp_loop_frame *frame);
-void rp_loop_frame_run(const struct rp_node *node, const struct rp_loop_frame *frame,
-                       struct rp_tensor *const *values, const uint32_t *in, struct rp_tensor *out);
+/* Takes the inputs from their places in `values`, whose data is aligned. To be called again if the
+   memory of one has moved, or if the elements of one that is not read in place have changed. */
+void rp_loop_frame_bind(const struct rp_node *node, const struct rp_loop_frame *frame,
+                        struct rp_tensor *const *values, const uint32_t *in, struct rp_tensor *out);
+bool rp_loop_frame_reads(const struct rp_node *node, uint32_t k); /* input k is read in place */
+void rp_loop_frame_run(const struct rp_node *node, const struct rp_loop_frame *frame);
 
 /* Replaces *fn by a vector version of an f32 operation, if there is one. */
 struct rp_lane;

@@ -48,16 +48,24 @@ struct loop_run {
     size_t lanes; /* lanes in a piece: fewer than RP_TAPE_LANES if the array is short */
 };
 
+#define FILL(type)                       \
+    {                                    \
+        type v, *t = (type *)(void *)to; \
+                                         \
+        memcpy(&v, from, sizeof v);      \
+        for (size_t i = 0; i < n; i++)   \
+            t[i] = v;                    \
+        return;                          \
+    }
+
 RP_CLONES_FEW static void loop_fill(char *to, const char *from, size_t unit, size_t n)
 {
-    if (unit == 4) {
-        uint32_t v, *t = (uint32_t *)(void *)to;
-
-        memcpy(&v, from, sizeof v);
-        for (size_t i = 0; i < n; i++)
-            t[i] = v;
-        return;
-    }
+    if (unit == 1)
+        FILL(uint8_t)
+    if (unit == 4)
+        FILL(uint32_t)
+    if (unit == 8)
+        FILL(uint64_t)
     for (size_t i = 0; i < n; i++)
         memcpy(to + i * unit, from, unit);
 }
@@ -172,7 +180,7 @@ static void run_elements(const struct loop_run *r, size_t begin, size_t end, cha
     }
 }
 
-static enum rp_code run_piece(void *user, size_t job, struct rp_err *err)
+static RP_JOB(run_piece)
 {
     const struct loop_run *r = user;
     const struct rp_tape *tape = &r->loop->tape;
@@ -225,9 +233,7 @@ static enum rp_code result_of(const struct rp_eval *e, const struct rp_node *nod
     return rp_node_result(node, out, err);
 }
 
-static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+static RP_KERNEL(run_loop)
 {
     struct loop_run r = {.loop = node->attrs, .in = in};
 
@@ -235,12 +241,8 @@ static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
     r.out = *out;
     r.lanes = r.out->n < RP_TAPE_LANES ? r.out->n : RP_TAPE_LANES;
     size_t jobs = (r.out->n + JOB_ELEMENTS - 1) / JOB_ELEMENTS;
-    if (jobs > 1 && e->pool &&
-        r.out->n * (r.loop->tape.nops + r.loop->tape.nparams) > WORTH_THREADS)
-        return rp_pool_each(e->pool, jobs, run_piece, &r, err);
-    for (size_t i = 0; i < jobs; i++)
-        RP_TRY(run_piece(&r, i, err));
-    return RP_OK;
+    bool worth = r.out->n * (r.loop->tape.nops + r.loop->tape.nparams) > WORTH_THREADS;
+    return rp_pool_each(worth ? e->pool : NULL, jobs, run_piece, &r, err);
 }
 
 /* ---- short ones that run many times ---- */
@@ -286,19 +288,17 @@ void rp_loop_frame_place(const struct rp_node *node, char *memory, struct rp_loo
     frame->room = memory + (rp_tape_bytes(&loop->tape, node->shape->n) + 63) / 64 * 64;
 }
 
-void rp_loop_frame_run(const struct rp_node *node, const struct rp_loop_frame *frame,
-                       struct rp_tensor *const *values, const uint32_t *in, struct rp_tensor *out)
+void rp_loop_frame_bind(const struct rp_node *node, const struct rp_loop_frame *frame,
+                        struct rp_tensor *const *values, const uint32_t *in, struct rp_tensor *out)
 {
     const struct loop *loop = node->attrs;
-    struct rp_tape_frame tape = {&loop->tape, frame->reg, NULL};
     char *at = frame->room;
 
-    for (uint32_t k = 0; k < node->nin; k++) {
+    for (uint32_t k = 0; k < node->nin; at += repeated_bytes(node, k), k++) {
         const struct source *s = &loop->sources[k];
         const struct rp_tensor *t = values[in[k]];
         struct room room = {at, 0};
 
-        at += repeated_bytes(node, k);
         if (s->direct || (s->scalar && out->n == 1)) {
             frame->reg[k] = t->data;
             continue;
@@ -307,7 +307,20 @@ void rp_loop_frame_run(const struct rp_node *node, const struct rp_loop_frame *f
         frame->reg[k] = s->scalar ? room.at : loop_fetch(s, t, 0, out->n, &room);
     }
     frame->reg[loop->tape.results[0]] = out->data;
-    rp_tape_run(&tape, out->n);
+}
+
+bool rp_loop_frame_reads(const struct rp_node *node, uint32_t k)
+{
+    const struct source *s = &((const struct loop *)node->attrs)->sources[k];
+
+    return s->direct || (s->scalar && node->shape->n == 1);
+}
+
+void rp_loop_frame_run(const struct rp_node *node, const struct rp_loop_frame *frame)
+{
+    struct rp_tape_frame tape = {&((const struct loop *)node->attrs)->tape, frame->reg, NULL};
+
+    rp_tape_run(&tape, node->shape->n);
 }
 
 /* ---- forming ---- */
@@ -326,7 +339,7 @@ struct fusion_ctx {
 
 static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shape *b)
 {
-    return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
+    return rp_dims_same(a->dims, a->rank, b->dims, b->rank);
 }
 
 /* Whether an operand is the predicate of a select, or a bound of a clamp. */
@@ -433,6 +446,15 @@ struct loop_ctx {
     RP_VEC(uint32_t) before; /* by input: the previous input with the same node, or RP_NONE */
     uint32_t *reg_of;        /* by node: op index + 1, or input index + 1 with the high bit */
 };
+
+static void loop_release(struct loop_ctx *b)
+{
+    rp_vec_release(&b->before);
+    rp_vec_release(&b->regs);
+    rp_vec_release(&b->ops);
+    rp_vec_release(&b->inputs);
+    rp_vec_release(&b->sources);
+}
 
 #define INPUT 0x80000000u
 
@@ -687,22 +709,15 @@ static enum rp_code loop_finish(struct loop_ctx *b, struct rp_err *err)
 static enum rp_code build_loop(struct fusion_ctx *f, uint32_t root, uint32_t *reg_of,
                                struct rp_err *err)
 {
-    struct loop_ctx b = {.f = f, .root = root, .reg_of = reg_of};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(loop_release) struct loop_ctx b = {.f = f, .root = root, .reg_of = reg_of};
 
-    for (uint32_t i = f->first[root]; i != RP_NONE && code == RP_OK; i = f->next[i])
+    for (uint32_t i = f->first[root]; i != RP_NONE; i = f->next[i])
         if (!f->g->nodes[i].skip && is_fusible(f, &f->g->nodes[i]))
-            code = add_op(&b, i, err);
-    if (code == RP_OK)
-        code = loop_finish(&b, err);
+            RP_TRY(add_op(&b, i, err));
+    RP_TRY(loop_finish(&b, err));
     for (size_t i = 0; i < b.inputs.n; i++)
         f->input[b.inputs.at[i]] = RP_NONE;
-    rp_vec_release(&b.before);
-    rp_vec_release(&b.regs);
-    rp_vec_release(&b.ops);
-    rp_vec_release(&b.inputs);
-    rp_vec_release(&b.sources);
-    return code;
+    return RP_OK;
 }
 
 /* Skips members that are not the end of their loop, and values without readers. */
@@ -728,66 +743,41 @@ static void leave_out(struct fusion_ctx *f, const bool *ends)
     }
 }
 
-static void count_uses(struct fusion_ctx *f)
-{
-    f->uses[f->g->root]++;
-    for (uint32_t i = 0; i < f->g->n; i++)
-        for (uint32_t k = 0; k < f->g->nodes[i].nin && !f->g->nodes[i].skip; k++)
-            f->uses[f->g->nodes[i].in[k]]++;
-}
-
-/* Lists the members of each loop, in order. */
-static void list_members(struct fusion_ctx *f)
-{
-    uint32_t n = f->g->n;
-
-    memset(f->first, 0xff, n * sizeof *f->first);
-    memset(f->input, 0xff, n * sizeof *f->input);
-    for (uint32_t i = n; i-- > 0;)
-        if (f->loop_of[i] != RP_NONE) {
-            f->next[i] = f->first[f->loop_of[i]];
-            f->first[f->loop_of[i]] = i;
-        }
-}
-
 enum rp_code rp_loops_form_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
-    struct fusion_ctx f = {.plan = plan, .g = g};
-    uint32_t *reg_of = calloc(g->n, sizeof *reg_of);
-    bool *ends = calloc(g->n, sizeof *ends);
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
+    uint32_t *reg_of = RP_ARENA_NEW(&scratch, uint32_t, g->n);
+    bool *ends = RP_ARENA_NEW(&scratch, bool, g->n);
+    struct fusion_ctx f = {.plan = plan,
+                           .g = g,
+                           .loop_of = RP_ARENA_NEW(&scratch, uint32_t, g->n),
+                           .outside = RP_ARENA_NEW(&scratch, bool, g->n),
+                           .first = RP_ARENA_NEW(&scratch, uint32_t, g->n),
+                           .next = RP_ARENA_NEW(&scratch, uint32_t, g->n),
+                           .input = RP_ARENA_NEW(&scratch, uint32_t, g->n),
+                           .uses = RP_ARENA_NEW(&scratch, uint32_t, g->n)};
 
-    f.loop_of = calloc(g->n, sizeof *f.loop_of);
-    f.outside = calloc(g->n, sizeof *f.outside);
-    f.first = calloc(g->n, sizeof *f.first);
-    f.next = calloc(g->n, sizeof *f.next);
-    f.input = calloc(g->n, sizeof *f.input);
-    f.uses = calloc(g->n, sizeof *f.uses);
-    if (!reg_of || !ends || !f.loop_of || !f.outside || !f.first || !f.next || !f.input || !f.uses)
-        code = rp_err_nomem(err, "planning");
-    if (code == RP_OK) {
-        count_uses(&f);
-        form_cluster(&f);
-        list_members(&f);
-        for (uint32_t i = g->n;
-             i-- > 0 && code == RP_OK;) { /* from the end, because operands stay as they are until
-                                             their loop is made */
-            ends[i] = f.loop_of[i] == i && is_fusible(&f, &g->nodes[i]);
-            if (ends[i])
-                code = build_loop(&f, i, reg_of, err);
+    RP_TRY(rp_arena_check(&scratch, "planning", err));
+    f.uses[g->root]++;
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t k = 0; k < g->nodes[i].nin && !g->nodes[i].skip; k++)
+            f.uses[g->nodes[i].in[k]]++;
+    form_cluster(&f);
+    /* Lists the members of each loop, in order. */
+    memset(f.first, 0xff, g->n * sizeof *f.first);
+    memset(f.input, 0xff, g->n * sizeof *f.input);
+    for (uint32_t i = g->n; i-- > 0;)
+        if (f.loop_of[i] != RP_NONE) {
+            f.next[i] = f.first[f.loop_of[i]];
+            f.first[f.loop_of[i]] = i;
         }
+    /* From the end, because operands stay as they are until their loop is made. */
+    for (uint32_t i = g->n; i-- > 0;) {
+        ends[i] = f.loop_of[i] == i && is_fusible(&f, &g->nodes[i]);
+        if (ends[i])
+            RP_TRY(build_loop(&f, i, reg_of, err));
     }
-    if (code == RP_OK)
-        leave_out(&f, ends);
-    free(reg_of);
-    free(ends);
-    free(f.loop_of);
-    free(f.outside);
-    free(f.first);
-    free(f.next);
-    free(f.input);
-    free(f.uses);
-    RP_TRY(code);
+    leave_out(&f, ends);
     return rp_plan_lifetimes(plan, g, err);
 }
 

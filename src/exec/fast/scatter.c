@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scatters of single elements, or of whole rows, that add to or replace what is there: one loop
- * over the indices, in their order, in place if nobody else holds the array. Other windows,
- * functions and types are left to the reference, whose cost is that of a window.
+ * Scatters of single elements, or of whole rows, that replace what is there or combine it with the
+ * update by one operation: one loop over the indices, in their order, in place if nobody else holds
+ * the array. Other windows and functions are left to the reference, whose cost is that of a window.
  */
 #include "exec/eval/tape.h"
 #include "exec/fast/kernels.h"
 #include "exec/ref/kernels.h"
 #include "program/opcodes.h"
 
+#include <math.h>
+#include <string.h>
+
+#define WIDE 8 /* rows of so many elements are worth a call of their lane, which is vectorised */
+
 struct places {
     const int32_t *index; /* n times `rank` numbers of indices */
     size_t n, rank;
-    size_t width; /* elements of a row */
+    size_t width, unit;          /* elements of a row; bytes of each */
+    const struct rp_tape_op *op; /* of what is there and of the update; NULL: the update */
     int64_t dims[RP_TENSOR_RANK], stride[RP_TENSOR_RANK];
 };
 
@@ -30,49 +36,57 @@ static inline int64_t place_of(const struct places *p, size_t i)
     return at;
 }
 
-#define SCATTER(name, type, op)                                              \
-    static void name(const struct places *p, const void *updates, void *out) \
-    {                                                                        \
-        const type *from = updates;                                          \
-        type *to = out;                                                      \
-                                                                             \
-        for (size_t i = 0; i < p->n; i++, from += p->width) {                \
-            int64_t at = place_of(p, i);                                     \
-                                                                             \
-            if (at < 0)                                                      \
-                continue;                                                    \
-            const type *restrict row = from;                                 \
-            type *restrict place = to + at;                                  \
-            for (size_t k = 0; k < p->width; k++)                            \
-                place[k] op row[k];                                          \
-        }                                                                    \
-    }
-SCATTER(add_f32, float, +=)
-SCATTER(add_f64, double, +=)
-SCATTER(add_32, uint32_t, +=)
-SCATTER(add_64, uint64_t, +=)
-SCATTER(put_8, uint8_t, =)
-SCATTER(put_16, uint16_t, =)
-SCATTER(put_32, uint32_t, =)
-SCATTER(put_64, uint64_t, =)
-
-typedef void scatter_fn(const struct places *p, const void *updates, void *out);
-
-static scatter_fn *scatter_of(const struct rp_tape *tape, unsigned elem, size_t unit)
+/* What is frequent has a loop of its own; anything else calls its lane for each row. Maximum and
+   minimum are those of the lanes (exec/eval/lanes_float.inc). */
+static inline float flushed(float x)
 {
-    bool integer = rp_elem_is_signed(elem) || rp_elem_is_unsigned(elem);
+    return x == 0 ? copysignf(0, x) : x;
+}
 
-    if (tape->second)
-        return unit == 1   ? put_8
-               : unit == 2 ? put_16
-               : unit == 4 ? put_32
-               : unit == 8 ? put_64
-                           : NULL;
-    if (tape->simple != RP_OP_ADD)
-        return NULL;
-    if (integer)
-        return unit == 4 ? add_32 : unit == 8 ? add_64 : NULL;
-    return elem == RP_ELEM_F32 ? add_f32 : elem == RP_ELEM_F64 ? add_f64 : NULL;
+#define EXTREME(cmp, zero_of_y) \
+    flushed(x != x || x cmp y ? x : y != y || y cmp x ? y : x == 0 && (zero_of_y) ? y : x)
+#define FREQUENT(X)                                 \
+    X(ADD, F32, float, x + y)                       \
+    X(MULTIPLY, F32, float, x *y)                   \
+    X(MAXIMUM, F32, float, EXTREME(>, signbit(x)))  \
+    X(MINIMUM, F32, float, EXTREME(<, !signbit(x))) \
+    X(COPY, U32, uint32_t, ((void)x, y))
+#define SCATTER(opcode, elem, type, expr)                                                    \
+    static void scatter_##opcode##_##elem(const struct places *p, const unsigned char *from, \
+                                          unsigned char *out)                                \
+    {                                                                                        \
+        const type *row = (const type *)(const void *)from;                                  \
+                                                                                             \
+        for (size_t i = 0; i < p->n; i++, row += p->width) {                                 \
+            int64_t at = place_of(p, i);                                                     \
+                                                                                             \
+            if (at < 0)                                                                      \
+                continue;                                                                    \
+            const type *restrict update = row;                                               \
+            type *restrict to = (type *)(void *)out + at;                                    \
+            for (size_t k = 0; k < p->width; k++) {                                          \
+                type x = to[k], y = update[k];                                               \
+                                                                                             \
+                to[k] = (expr);                                                              \
+            }                                                                                \
+        }                                                                                    \
+    }
+FREQUENT(SCATTER)
+
+static void by_lane(const struct places *p, const unsigned char *from, unsigned char *out)
+{
+    for (size_t i = 0; i < p->n; i++, from += p->width * p->unit) {
+        int64_t at = place_of(p, i);
+
+        if (at < 0)
+            continue;
+        unsigned char *to = out + at * (int64_t)p->unit;
+        if (!p->op)
+            memcpy(to, from, p->width * p->unit);
+        else
+            rp_lane_run(&p->op->lane, p->width, to, p->op->a ? from : to, p->op->a ? to : from,
+                        NULL);
+    }
 }
 
 /* The elements of a window that is a row: the first dimensions of the array are indices, the others
@@ -128,22 +142,35 @@ static bool places_find(const struct rp_gather *a, struct rp_tensor *const *in, 
     return in[0]->n > 0;
 }
 
-enum rp_code rp_fast_scatter(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+typedef void scatter_fn(const struct places *p, const unsigned char *from, unsigned char *out);
+
+RP_KERNEL(rp_fast_scatter)
 {
     const struct rp_gather *a = node->attrs;
-    scatter_fn *fn = a->k == 1 ? scatter_of(a->tape, in[0]->elem, in[0]->unit) : NULL;
-    struct places p;
+    static const struct {
+        uint16_t opcode;
+        uint8_t elem;
+        scatter_fn *fn;
+    } frequent[] = {
+#define ROW(opcode, elem, type, expr) {RP_OP_##opcode, RP_ELEM_##elem, scatter_##opcode##_##elem},
+        FREQUENT(ROW)
+#undef ROW
+    };
+    bool put = a->k == 1 && a->tape->second;
+    struct places p = {.unit = in[0]->unit, .op = put ? NULL : a->tape->ops};
 
-    if (!fn || !places_find(a, in, &p) || node->shape->elem == RP_ELEM_TUPLE)
+    if (a->k != 1 || (!put && !a->tape->simple) || !places_find(a, in, &p) ||
+        node->shape->elem == RP_ELEM_TUPLE)
         return e->plan->reference[RP_OP_SCATTER]->run(e, node, in, out, err);
-    if (rp_fast_can_change(node, in, 0)) {
+    if (rp_fast_can_change(node, in, 0))
         *out = rp_tensor_keep(in[0]);
-    } else {
-        RP_TRY(rp_tensor_new(in[0]->elem, in[0]->dims, in[0]->rank, out, err));
-        memcpy((*out)->data, in[0]->data, rp_tensor_bytes(in[0]));
-    }
+    else
+        RP_TRY(rp_tensor_copy(in[0], out, err));
+    scatter_fn *fn = by_lane;
+    for (size_t i = 0; p.width < WIDE && i < sizeof frequent / sizeof *frequent; i++)
+        if (put ? frequent[i].opcode == RP_OP_COPY && p.unit == 4
+                : frequent[i].opcode == a->tape->simple && frequent[i].elem == in[0]->elem)
+            fn = frequent[i].fn;
     fn(&p, in[2]->data, (*out)->data);
     return RP_OK;
 }

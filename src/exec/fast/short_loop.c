@@ -28,6 +28,7 @@ struct step {
     const struct rp_node *node;
     uint8_t kind;
     bool once;     /* the same in every iteration */
+    bool bound;    /* a loop whose registers stay as they are after the first iteration */
     bool in_place; /* an update of its operand's memory; otherwise of a copy */
     bool dense;    /* a slice or an update whose part is contiguous */
     uint32_t out;  /* slots */
@@ -42,6 +43,8 @@ struct short_loop {
     uint32_t nstate, nslots;
     struct step *steps;
     size_t nsteps;
+    uint32_t *varying; /* the steps that are not the same in every iteration */
+    size_t nvarying;
     uint32_t *next; /* by element of the state: the slot that holds it in the next iteration */
     uint32_t *home; /* by slot: the slot whose memory it uses */
     bool *owned;    /* by element of the state: whether it changes */
@@ -165,6 +168,17 @@ static bool changes_operand(const struct short_ctx *c, uint32_t i)
     return value < c->l->nstate || c->g->nodes[value - c->l->nstate].invariant == RP_VARIES;
 }
 
+/* Whether a value may be elsewhere in each iteration: kernels make new arrays, which others are
+   views of. */
+static bool moves_memory(const struct short_ctx *c, uint32_t slot)
+{
+    slot = c->l->home[slot];
+    for (size_t i = 0; i < c->l->nsteps; i++)
+        if (c->l->steps[i].out == slot && c->l->steps[i].kind == STEP_KERNEL)
+            return !c->l->steps[i].once;
+    return false;
+}
+
 static enum rp_code plan_step(struct short_ctx *c, uint32_t i, struct step *s, bool *fits,
                               struct rp_err *err)
 {
@@ -197,6 +211,13 @@ static enum rp_code plan_step(struct short_ctx *c, uint32_t i, struct step *s, b
         return RP_OK;
     if (rp_loop_is_short(node)) {
         s->kind = STEP_LOOP;
+        s->bound = true;
+        for (uint32_t k = 0; k < node->nin; k++) {
+            const struct rp_node *in = &c->g->nodes[node->in[k]];
+            bool stays = in->invariant != RP_VARIES, moves = moves_memory(c, s->in[k]);
+
+            s->bound = s->bound && !moves && (stays || rp_loop_frame_reads(node, k));
+        }
     } else if (node->code == RP_OP_DYNAMIC_SLICE && node->nin) {
         s->kind = STEP_SLICE;
         return place_part(c, s, c->g->nodes[node->in[0]].shape, node->shape, 1, fits, err);
@@ -312,6 +333,11 @@ static enum rp_code plan_steps(struct short_ctx *c, bool *fits, struct rp_err *e
         l->nsteps++;
     }
     *fits = *fits && name_next(c);
+    l->varying = RP_ARENA_NEW(arena, uint32_t, l->nsteps + 1);
+    RP_TRY(rp_err_need(l->varying, err, "planning"));
+    for (size_t i = 0; i < l->nsteps; i++)
+        if (!l->steps[i].once)
+            l->varying[l->nvarying++] = (uint32_t)i;
     return RP_OK;
 }
 
@@ -338,15 +364,13 @@ static bool is_short_state(const struct rp_node *loop, const struct rp_node **pa
     return true;
 }
 
-static enum rp_code run_short_loop(struct rp_eval *e, const struct rp_node *node,
-                                   struct rp_tensor *const *in, struct rp_tensor **out,
-                                   struct rp_err *err);
+static RP_KERNEL(run_short_loop);
 
 static enum rp_code form_short(struct rp_plan *plan, struct rp_node *loop, struct rp_err *err)
 {
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     const struct rp_node *parameter;
     struct short_ctx c = {.plan = plan, .g = loop->called[0]};
-    enum rp_code code = RP_OK;
     bool fits = false;
 
     if (loop->attrs || !is_short_state(loop, &parameter))
@@ -356,18 +380,16 @@ static enum rp_code form_short(struct rp_plan *plan, struct rp_node *loop, struc
     *c.l = (struct short_loop){
         .body = c.g, .parameter = parameter, .nstate = parameter->shape->nparts};
     c.l->nslots = c.l->nstate + c.g->n;
-    c.slot = calloc(c.g->n, sizeof *c.slot);
-    c.value = calloc(c.g->n, sizeof *c.value);
-    c.last = calloc(c.l->nslots, sizeof *c.last);
-    code = c.slot && c.value && c.last ? plan_steps(&c, &fits, err) : rp_err_nomem(err, "planning");
-    if (code == RP_OK && fits) {
+    c.slot = RP_ARENA_NEW(&scratch, uint32_t, c.g->n);
+    c.value = RP_ARENA_NEW(&scratch, uint32_t, c.g->n);
+    c.last = RP_ARENA_NEW(&scratch, uint32_t, c.l->nslots);
+    RP_TRY(rp_arena_check(&scratch, "planning", err));
+    RP_TRY(plan_steps(&c, &fits, err));
+    if (fits) {
         loop->attrs = c.l;
         loop->run = run_short_loop;
     }
-    free(c.slot);
-    free(c.value);
-    free(c.last);
-    return code;
+    return RP_OK;
 }
 
 enum rp_code rp_short_loops_form(struct rp_plan *plan, struct rp_err *err)
@@ -406,8 +428,7 @@ static enum rp_code make_values(struct short_run *r, struct rp_tensor *state, st
             RP_TRY(rp_tensor_align(part, &r->values[p], err));
             continue;
         }
-        RP_TRY(rp_tensor_new(part->elem, part->dims, part->rank, &r->values[p], err));
-        memcpy(r->values[p]->data, part->data, rp_tensor_bytes(part));
+        RP_TRY(rp_tensor_copy(part, &r->values[p], err));
     }
     for (size_t i = 0; i < l->nsteps; i++) {
         const struct step *s = &l->steps[i];
@@ -494,48 +515,34 @@ static void run_update(struct short_run *r, const struct step *s)
 static enum rp_code run_kernel(struct short_run *r, const struct step *s, size_t i,
                                struct rp_err *err)
 {
-    struct rp_tensor *few[16], **in = few, *out = NULL;
     const struct rp_node *node = s->node;
+    RP_SCOPED(rp_tensors_release) struct rp_tensors in = {0};
+    RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *out = NULL;
 
-    if (node->nin > 16)
-        in = malloc(node->nin * sizeof(struct rp_tensor *));
-    RP_TRY(rp_err_need(in, err, "evaluating"));
+    RP_TRY(rp_tensors_new(node->nin, &in, err));
     for (uint32_t k = 0; k < node->nin; k++)
-        in[k] = rp_tensor_keep(r->values[s->in[k]]);
+        in.at[k] = rp_tensor_keep(r->values[s->in[k]]);
     r->e->memo = node->same_second ? &r->memo[i] : NULL;
-    enum rp_code code = node->run(r->e, node, in, &out, err);
-    for (uint32_t k = 0; k < node->nin; k++)
-        rp_tensor_drop(in[k]);
-    if (in != few)
-        free(in);
-    if (code == RP_OK)
-        code = rp_node_check_result(node, out, err);
-    if (code == RP_OK && (out->borrowed || atomic_load(&out->users) != 1)) {
-        struct rp_tensor *copy = NULL;
-
-        code = rp_tensor_new(out->elem, out->dims, out->rank, &copy, err);
-        if (code == RP_OK)
-            memcpy(copy->data, out->data, rp_tensor_bytes(out));
-        rp_tensor_drop(out);
-        out = copy;
-    }
-    if (code != RP_OK) {
-        rp_tensor_drop(out);
-        return code;
-    }
+    RP_TRY(node->run(r->e, node, in.at, &out, err));
+    rp_tensors_release(&in);
+    RP_TRY(rp_node_check_result(node, out, err));
+    RP_TRY(rp_tensor_own(&out, err));
     rp_tensor_drop(r->values[s->out]);
     r->values[s->out] = out;
+    out = NULL;
     return RP_OK;
 }
 
-static enum rp_code run_step(struct short_run *r, const struct step *s, size_t i,
+static enum rp_code run_step(struct short_run *r, const struct step *s, size_t i, bool again,
                              struct rp_err *err)
 {
     struct rp_tensor *out = r->values[s->out], *first;
 
     switch (s->kind) {
     case STEP_LOOP:
-        rp_loop_frame_run(s->node, &r->frame[i], r->values, s->in, out);
+        if (!again || !s->bound)
+            rp_loop_frame_bind(s->node, &r->frame[i], r->values, s->in, out);
+        rp_loop_frame_run(s->node, &r->frame[i]);
         return RP_OK;
     case STEP_SLICE:
         first = r->values[s->in[0]];
@@ -558,19 +565,22 @@ static enum rp_code run_step(struct short_run *r, const struct step *s, size_t i
 static enum rp_code iterate(struct short_run *r, const struct rp_tape_frame *more,
                             struct rp_err *err)
 {
-    for (uint32_t p = 0; p < r->l->nstate; p++)
+    const struct short_loop *l = r->l;
+
+    for (uint32_t p = 0; p < l->nstate; p++)
         more->reg[p] = r->values[p]->data;
     for (bool again = false;; again = true) {
         rp_tape_run(more, 1);
         if (!*(const uint8_t *)rp_tape_result(more, 0))
             return RP_OK;
         RP_TRY(rp_eval_on_time(r->e, err));
-        for (size_t i = 0; i < r->l->nsteps; i++)
-            if (!again || !r->l->steps[i].once)
-                RP_TRY(run_step(r, &r->l->steps[i], i, err));
+        for (size_t k = 0; k < (again ? l->nvarying : l->nsteps); k++) {
+            size_t i = again ? l->varying[k] : k;
+
+            RP_TRY(run_step(r, &l->steps[i], i, again, err));
+        }
         /* Makes the next state. An element that takes the value of another element is copied first,
            because the other one changes, too. */
-        const struct short_loop *l = r->l;
         for (uint32_t p = 0; p < l->nstate; p++)
             if (l->home[l->next[p]] != p && l->home[l->next[p]] < l->nstate)
                 memcpy(r->stage[p], r->values[l->next[p]]->data, rp_tensor_bytes(r->values[p]));
@@ -583,25 +593,25 @@ static enum rp_code iterate(struct short_run *r, const struct rp_tape_frame *mor
     }
 }
 
-static enum rp_code short_result(struct short_run *r, struct rp_tensor **out, struct rp_err *err)
+static void short_release(struct short_run *r)
 {
-    struct rp_tensor **parts = calloc(r->l->nstate + 1, sizeof *parts);
-
-    RP_TRY(rp_err_need(parts, err, "evaluating"));
-    for (uint32_t p = 0; p < r->l->nstate; p++)
-        parts[p] = rp_tensor_keep(r->values[p]);
-    enum rp_code code = rp_tensor_tuple(parts, r->l->nstate, out, err);
-    free(parts);
-    return code;
+    for (uint32_t i = 0; r->values && i < r->l->nslots; i++)
+        rp_tensor_drop(r->values[i]);
+    for (size_t i = 0; r->memo && i < r->l->nsteps; i++)
+        rp_tensor_drop(r->memo[i]);
+    free(r->values);
+    free(r->memo);
+    free(r->frame);
+    free(r->stage);
+    free(r->memory);
 }
 
-static enum rp_code run_short_loop(struct rp_eval *e, const struct rp_node *node,
-                                   struct rp_tensor *const *in, struct rp_tensor **out,
-                                   struct rp_err *err)
+static RP_KERNEL(run_short_loop)
 {
     const struct short_loop *l = node->attrs;
-    struct short_run r = {.e = e, .l = l};
-    struct rp_tape_frame more = {0};
+    RP_SCOPED(short_release) struct short_run r = {.e = e, .l = l};
+    RP_SCOPED(rp_tape_end) struct rp_tape_frame more = {0};
+    RP_SCOPED(rp_tensors_release) struct rp_tensors parts = {0};
 
     if (e->times || e->spans)
         return e->plan->reference[RP_OP_WHILE]->run(e, node, in, out, err);
@@ -610,26 +620,13 @@ static enum rp_code run_short_loop(struct rp_eval *e, const struct rp_node *node
     r.memo = calloc(l->nsteps + 1, sizeof(struct rp_tensor *));
     r.frame = calloc(l->nsteps + 1, sizeof *r.frame);
     r.stage = calloc(l->nstate + 1, sizeof *r.stage);
-    enum rp_code code = rp_err_need(r.values && r.memo && r.frame && r.stage, err, "evaluating");
-    if (code == RP_OK)
-        code = make_values(&r, in[0], err);
-    if (code == RP_OK)
-        code = make_frames(&r, err);
-    if (code == RP_OK)
-        code = rp_tape_begin(node->called[1]->tape, &more, err);
-    if (code == RP_OK)
-        code = iterate(&r, &more, err);
-    if (code == RP_OK)
-        code = short_result(&r, out, err);
-    rp_tape_end(&more);
-    for (uint32_t i = 0; r.values && i < l->nslots; i++)
-        rp_tensor_drop(r.values[i]);
-    for (size_t i = 0; r.memo && i < l->nsteps; i++)
-        rp_tensor_drop(r.memo[i]);
-    free(r.values);
-    free(r.memo);
-    free(r.frame);
-    free(r.stage);
-    free(r.memory);
-    return code;
+    RP_TRY(rp_err_need(r.values && r.memo && r.frame && r.stage, err, "evaluating"));
+    RP_TRY(make_values(&r, in[0], err));
+    RP_TRY(make_frames(&r, err));
+    RP_TRY(rp_tape_begin(node->called[1]->tape, &more, err));
+    RP_TRY(iterate(&r, &more, err));
+    RP_TRY(rp_tensors_new(l->nstate, &parts, err));
+    for (uint32_t p = 0; p < l->nstate; p++)
+        parts.at[p] = rp_tensor_keep(r.values[p]);
+    return rp_node_give(node, &parts, out, err);
 }
