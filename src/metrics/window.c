@@ -126,6 +126,7 @@ static void look_at_others(struct judge *j, size_t rank, double *delay, double *
     *clock = -rp_peers_low(values, n);
 }
 
+/* late_ns is that of a step of the whole window, as the delays are. */
 static enum rp_window_cause cause_of(struct judge *j, size_t rank, double late_ns)
 {
     const double *cut = &j->cut[rank * PARTS];
@@ -175,7 +176,7 @@ static void find_late(struct judge *j, struct rp_window_late *out)
     }
     /* only over slices in which it was late, so that recent lateness is not averaged away */
     double late_ns = j->sums[latest].sum / (steps * j->sums[latest].n / (double)j->used);
-    enum rp_window_cause cause = cause_of(j, latest, late_ns);
+    enum rp_window_cause cause = cause_of(j, latest, j->sums[latest].sum / steps);
     /* other programs take a processor from one rank, then from another */
     if (cause == RP_WINDOW_PROCESSOR && j->sums[latest].n < RP_WINDOW_SLICES)
         return;

@@ -123,6 +123,15 @@ static void a_processor_that_comes_back_is_nobodys_lateness(void **state)
     for (size_t i = 1; i < SLICES; i++)
         ranks[0].slice[i].delay_ns = STEPS * 0.9 * MS;
     assert_int_equal(judge(SLICES).rank, RANKS);
+    /* late in half of the slices, for a bit more than half of that time without a processor */
+    make_job(SLICES);
+    delay(0, SLICES / 2, SLICES, 1 * MS, NULL);
+    for (size_t i = SLICES / 2; i < SLICES; i++)
+        ranks[0].slice[i].delay_ns = STEPS * 0.55 * MS;
+    assert_int_equal(judge(SLICES).rank, RANKS);
+    for (size_t i = SLICES / 2; i < SLICES; i++)
+        ranks[0].slice[i].delay_ns = STEPS * 0.45 * MS;
+    assert_int_equal(judge(SLICES).cause, RP_WINDOW_HOST);
 }
 
 static void a_low_clock_is_the_cause(void **state)
