@@ -86,8 +86,8 @@ enum rp_code rp_query_share(struct rp_rank_query *q, struct rp_rank_slot *slot, 
 enum rp_code rp_query_fill(struct rp_rank_query *q, const struct rp_loaded *loaded, bool sketch,
                            struct rp_rank_slot *slot, struct rp_err *err);
 
-/* Writes a part and reads it back, as if it came from another process: this frees data that was
-   needed only while it was made, and unused room of vectors. */
+/* Copies what belongs to a part: this frees data that was needed only while it was made, and unused
+   room of vectors. */
 enum rp_code rp_query_compact(const struct rp_rank_query *q, struct rp_rank_part *part,
                               struct rp_err *err);
 

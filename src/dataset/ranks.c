@@ -261,28 +261,17 @@ enum rp_code rp_query_compact(const struct rp_rank_query *a, struct rp_rank_part
                               struct rp_err *err)
 {
     struct rp_arena arrived = RP_ARENA_INIT;
-    void *data = rp_arena_alloc(&arrived, a->row->part->size, _Alignof(max_align_t));
-    struct rp_out *out = NULL;
-    size_t n;
+    void *data = rp_arena_calloc(&arrived, 1, a->row->part->size, _Alignof(max_align_t));
 
     part->path = rp_arena_text(&arrived, part->path);
     if (part->graphs.used)
         part->graphs.used = rp_arena_text(&arrived, part->graphs.used);
     enum rp_code code = rp_arena_check(&arrived, "keeping a part", err);
     if (code == RP_OK)
-        code = rp_out_open_memory(&out, err);
-    if (code == RP_OK) {
-        rp_part_write(a->row->part, part->data, out);
-        code = rp_out_flush(out, err);
-    }
+        code = rp_part_copy(a->row->part, part->data, &arrived, data, err);
     rp_arena_release(&part->arena);
     rp_arena_adopt(&part->arena, &arrived);
     part->data = data;
-    if (code == RP_OK) {
-        const char *bytes = rp_out_borrow_memory(out, &n);
-        code = rp_part_read(a->row->part, bytes, n, &part->arena, data, err);
-    }
-    rp_out_abandon(out);
     return code;
 }
 

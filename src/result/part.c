@@ -104,6 +104,82 @@ enum rp_code rp_part_adopt(const struct rp_type *type, void *part, struct rp_are
     return adopt_record(type, part, arena, err);
 }
 
+/* ------------------------------------------------------------------ copying */
+
+struct part_copier {
+    struct rp_arena *arena;
+    struct rp_names texts; /* the texts of the copy: its own number is the place in `copies` */
+    RP_VEC(const char *) copies;
+    struct rp_err *err;
+};
+
+static enum rp_code copy_text(struct part_copier *c, const char *text, const char **out)
+{
+    uint32_t number = rp_names_find(&c->texts, text);
+
+    *out = number == RP_NONE ? NULL : c->copies.at[number];
+    if (!text || *out)
+        return RP_OK;
+    *out = rp_arena_copy(c->arena, text, strlen(text));
+    RP_TRY(rp_err_need(*out, c->err, "keeping a part"));
+    RP_TRY(rp_names_add(&c->texts, *out, (uint32_t)c->copies.n, c->err));
+    return rp_vec_push(&c->copies, *out, c->err);
+}
+
+static enum rp_code copy_record(struct part_copier *c, const struct rp_type *type,
+                                const char *record, char *to);
+
+static enum rp_code copy_items(struct part_copier *c, const struct rp_field *f, const char *record,
+                               char *to)
+{
+    size_t i, n = rp_field_count(f, record), size = f->item->size;
+    char *items = rp_arena_calloc(c->arena, n + 1, size, _Alignof(max_align_t));
+
+    RP_TRY(rp_err_need(items, c->err, "keeping a part"));
+    if (n && is_plain(f->item))
+        memcpy(items, rp_field_item(f, record, 0), n * size);
+    for (i = 0; i < n && !is_plain(f->item); i++)
+        RP_TRY(copy_record(c, f->item, rp_field_item(f, record, i), items + i * size));
+    memcpy(to + f->offset, &items, sizeof items);
+    memcpy(to + f->count_offset, &n, sizeof n);
+    return RP_OK;
+}
+
+static enum rp_code copy_record(struct part_copier *c, const struct rp_type *type,
+                                const char *record, char *to)
+{
+    const char *text;
+
+    for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
+        for (size_t i = 0; i < records_of(f); i++)
+            RP_TRY(copy_record(c, f->item, record + f->offset + i * f->item->size,
+                               to + f->offset + i * f->item->size));
+        if (f->type == RP_T_RECORD)
+            continue;
+        if (is_list(f)) {
+            RP_TRY(copy_items(c, f, record, to));
+        } else if (f->type == RP_T_STR) {
+            RP_TRY(copy_text(c, rp_field_str(f, record), &text));
+            memcpy(to + f->offset, &text, sizeof text);
+        } else {
+            memcpy(to + f->offset, record + f->offset, plain_bytes(f));
+        }
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_part_copy(const struct rp_type *type, const void *part, struct rp_arena *arena,
+                          void *to, struct rp_err *err)
+{
+    struct part_copier c = {.arena = arena, .err = err};
+
+    memset(to, 0, type->size);
+    enum rp_code code = copy_record(&c, type, part, to);
+    rp_names_release(&c.texts);
+    rp_vec_release(&c.copies);
+    return code;
+}
+
 /* ------------------------------------------------------------------ writing */
 
 struct part_writer {

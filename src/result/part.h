@@ -91,6 +91,11 @@ extern const struct rp_field rp_plain_item[];
 enum rp_code rp_part_adopt(const struct rp_type *type, void *part, struct rp_arena *arena,
                            struct rp_err *err);
 
+/* Copies what the type describes into `to`, which has type->size bytes; texts, each once, and items
+   are in the arena. Vectors of the copy must not grow. */
+enum rp_code rp_part_copy(const struct rp_type *type, const void *part, struct rp_arena *arena,
+                          void *to, struct rp_err *err);
+
 /* Errors stick to `to`. */
 void rp_part_write(const struct rp_type *type, const void *part, struct rp_out *to);
 

@@ -70,13 +70,35 @@ static struct rp_out *written(struct rp_arena *arena)
     return out;
 }
 
+static void assert_as_filled(const struct part *part)
+{
+    assert_string_equal(part->device, "H200");
+    assert_null(part->others[0]);
+    assert_string_equal(part->others[2], "A100");
+    assert_true(part->on_device);
+    assert_int_equal(part->sums[2], INT64_MAX);
+    assert_int_equal(part->longest.begin_ns, 7);
+    assert_string_equal(part->inner.name, "inner");
+    assert_int_equal(part->inner.values[1], -5);
+    assert_string_equal(part->pair[0].name, "one");
+    assert_int_equal(part->pair[1].values[0], 4);
+    assert_int_equal(part->nlist, 3);
+    assert_string_equal(part->list[1].name, "");
+    assert_null(part->list[2].name);
+    assert_int_equal(part->list[2].values[0], 4);
+    assert_int_equal(part->gaps.n, 40000);
+    for (size_t i = 0; i < part->gaps.n; i++)
+        assert_true(part->gaps.at[i].begin_ns == (int64_t)i &&
+                    part->gaps.at[i].cause == (uint8_t)i);
+}
+
 static void what_is_written_is_read(void **state)
 {
     struct rp_arena sender = RP_ARENA_INIT, receiver = RP_ARENA_INIT;
     struct rp_out *out = written(&sender);
     struct part part;
     const char *bytes;
-    size_t n, i;
+    size_t n;
 
     UNUSED_STATE(state);
     bytes = rp_out_borrow_memory(out, &n);
@@ -84,24 +106,26 @@ static void what_is_written_is_read(void **state)
     assert_in_range(n, 160000, 160400); /* 40,000 items of 16 bytes, a byte for each word */
     assert_int_equal(rp_part_read(&part_type, bytes, n, &receiver, &part, NULL), RP_OK);
     rp_out_abandon(out);
-    assert_string_equal(part.device, "H200");
-    assert_null(part.others[0]);
-    assert_string_equal(part.others[2], "A100");
-    assert_true(part.on_device);
-    assert_int_equal(part.sums[2], INT64_MAX);
-    assert_int_equal(part.longest.begin_ns, 7);
-    assert_string_equal(part.inner.name, "inner");
-    assert_int_equal(part.inner.values[1], -5);
-    assert_string_equal(part.pair[0].name, "one");
-    assert_int_equal(part.pair[1].values[0], 4);
-    assert_int_equal(part.nlist, 3);
-    assert_string_equal(part.list[1].name, "");
-    assert_null(part.list[2].name);
-    assert_int_equal(part.list[2].values[0], 4);
-    assert_int_equal(part.gaps.n, 40000);
-    for (i = 0; i < part.gaps.n; i++)
-        assert_true(part.gaps.at[i].begin_ns == (int64_t)i && part.gaps.at[i].cause == (uint8_t)i);
+    assert_as_filled(&part);
     rp_arena_release(&receiver);
+}
+
+/* The copy needs nothing of the original, and has each text once. */
+static void what_is_copied_is_the_same(void **state)
+{
+    struct rp_arena first = RP_ARENA_INIT, second = RP_ARENA_INIT;
+    struct part part, copy;
+
+    UNUSED_STATE(state);
+    fill(&part);
+    part.others[1] = rp_arena_strdup(&first, "A100");
+    assert_int_equal(rp_part_adopt(&part_type, &part, &first, NULL), RP_OK);
+    assert_int_equal(rp_part_copy(&part_type, &part, &second, &copy, NULL), RP_OK);
+    rp_arena_release(&first);
+    assert_as_filled(&copy);
+    assert_ptr_equal(copy.others[1], copy.others[2]);
+    assert_int_equal(copy.gaps.cap, 0);
+    rp_arena_release(&second);
 }
 
 #define WORDS(M, s)             \
@@ -182,9 +206,9 @@ static void damage_is_found(void **state)
 
 int test_part(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_written_is_read),
-                                       cmocka_unit_test(any_number_is_read_as_it_was),
-                                       cmocka_unit_test(damage_is_found)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read), cmocka_unit_test(what_is_copied_is_the_same),
+        cmocka_unit_test(any_number_is_read_as_it_was), cmocka_unit_test(damage_is_found)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
