@@ -131,7 +131,7 @@ static enum rp_code choose_format(struct rp_input *in, const struct rp_format **
         return rp_err_set_at(err, RP_FORMAT, 0, "is %s",
                              rp_input_truncated(in) ? "cut short before its first byte" : "empty");
     }
-    for (size_t i = 0; (format = rp_format_at(i)); i++) {
+    for (size_t i = 0; best != RP_SNIFF_CERTAIN && (format = rp_format_at(i)); i++) {
         enum rp_sniff fit = format->sniff(head, n, rp_input_borrow_name(in));
         if (fit > best) {
             best = fit;

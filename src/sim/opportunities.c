@@ -222,29 +222,12 @@ struct contests {
     const int64_t *before; /* NULL if all worlds are run */
 };
 
-static enum rp_code run_leans(struct rp_worlds *x, void *user, size_t i, struct rp_err *err)
+static enum rp_code run_others(struct rp_worlds *x, void *user, size_t i, struct rp_err *err)
 {
     const struct contests *all = user;
     struct contest *c = all->at[i];
 
-    return rp_worlds_leans(x, c->now->text, &c->now->first, all->before, c->then, err);
-}
-
-static enum rp_code run_cost(struct rp_worlds *x, void *user, size_t i, struct rp_err *err)
-{
-    const struct contests *all = user;
-    struct contest *c = all->at[i / 2];
-    bool more = i % 2;
-
-    return rp_worlds_is_sure(all->before, c->then, RP_LEANS)
-               ? rp_worlds_at_cost(x, c->now->text, more, &c->then[RP_LEANS + more], err)
-               : RP_OK;
-}
-
-static enum rp_code run_worlds(struct rp_worlds *x, struct contests *all, struct rp_err *err)
-{
-    RP_TRY(rp_worlds_each(x, all->n, run_leans, all, err));
-    return rp_worlds_each(x, 2 * all->n, run_cost, all, err);
+    return rp_worlds_others(x, c->now->text, &c->now->first, all->before, c->then, err);
 }
 
 static enum rp_code find_before(struct rp_worlds *x, int64_t before[RP_WORLDS], struct rp_err *err)
@@ -252,7 +235,7 @@ static enum rp_code find_before(struct rp_worlds *x, int64_t before[RP_WORLDS], 
     const struct rp_change none = {.text = "", .first = {.step_ns = x->step_ns}};
     struct contest base = {.now = &none}, *at = &base;
     struct contests all = {1, &at, NULL};
-    enum rp_code code = run_worlds(x, &all, err);
+    enum rp_code code = run_others(x, &all, 0, err);
 
     memcpy(before, base.then, sizeof base.then);
     return code;
@@ -278,7 +261,7 @@ static enum rp_code settle(struct rp_worlds *x, const struct rp_changes *changes
             if (c->now)
                 all.at[all.n++] = c;
         }
-        RP_TRY(run_worlds(x, &all, err));
+        RP_TRY(rp_worlds_each(x, all.n, run_others, &all, err));
         for (size_t i = 0; i < all.n; i++) {
             all.at[i]->gain = rp_worlds_gain(x, before, all.at[i]->then, all.at[i]->now->text);
             all.at[i]->settled = all.at[i]->gain.low_ns > 0;

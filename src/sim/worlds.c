@@ -89,8 +89,7 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
                             const uint32_t *weights, struct rp_err *err)
 {
     *x = (struct rp_worlds){0};
-    for (size_t i = 0; i < 2; i++)
-        pthread_mutex_init(&x->at_cost[i].lock, NULL);
+    pthread_mutex_init(&x->lock, NULL);
     rp_outcomes_use(&x->outcomes);
     RP_TRY(rp_sim_run_init(&x->run, parts, n, err));
     if (x->run.nranks == n)
@@ -115,10 +114,8 @@ void rp_worlds_release(struct rp_worlds *x)
     rp_worlds_free_twins(x);
     if (x->based)
         rp_resim_release(&x->base);
-    for (size_t i = 0; i < 2; i++) {
-        rp_overlay_release(&x->at_cost[i].overlay);
-        pthread_mutex_destroy(&x->at_cost[i].lock);
-    }
+    rp_vec_release(&x->at_cost);
+    pthread_mutex_destroy(&x->lock);
     rp_sim_run_release(&x->run);
     rp_outcomes_release(&x->outcomes);
 }
@@ -138,14 +135,19 @@ static enum rp_code run_changed(struct rp_worlds *x, int64_t *step_ns, struct rp
     return rp_sim_step_ns(&x->run, &x->base.result, step_ns, err);
 }
 
+static enum rp_code apply_change(struct rp_worlds *x, const char *text, struct rp_err *err)
+{
+    reset_run(x);
+    return *text ? rp_whatif_apply(&x->run, text, err) : RP_OK;
+}
+
 static enum rp_code begin_change(struct rp_worlds *x, const char *text, struct rp_err *err)
 {
     if (runs_again(x) && !x->based) {
         x->based = true;
         RP_TRY(rp_resim_init(&x->base, &x->run.overlay, err));
     }
-    reset_run(x);
-    return *text ? rp_whatif_apply(&x->run, text, err) : RP_OK;
+    return apply_change(x, text, err);
 }
 
 static void end_change(struct rp_worlds *x, size_t mark, enum rp_code code)
@@ -167,78 +169,19 @@ enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step
     return code;
 }
 
-/* Makes the overlay with another cost of the profiler, which is kept because every change is tried
-   on it. */
-static enum rp_code make_at_cost(struct rp_worlds *x, struct rp_at_cost *at, bool more,
-                                 struct rp_err *err)
-{
-    rp_overlay_undo(&x->run.overlay, 0);
-    enum rp_code code =
-        rp_sim_cost_drop(&x->run, 1 + (more ? RP_SIM_COST_DOUBT : -RP_SIM_COST_DOUBT), err);
-    at->made = true; /* so that it is released even if it is incomplete */
-    if (code == RP_OK)
-        code = rp_overlay_copy(&at->overlay, &x->run.overlay, err);
-    rp_overlay_undo(&x->run.overlay, 0);
-    return code == RP_OK ? rp_sim_cost_drop(&x->run, 1, err) : code;
-}
-
-static void swap_overlays(struct rp_overlay *a, struct rp_overlay *b)
-{
-    struct rp_overlay was = *a;
-
-    *a = *b;
-    *b = was;
-}
-
-static enum rp_code step_on(struct rp_worlds *x, struct rp_overlay *overlay, const char *text,
-                            int64_t *step_ns, struct rp_err *err)
-{
-    enum rp_code code = RP_OK;
-
-    swap_overlays(&x->run.overlay, overlay);
-    size_t mark = rp_overlay_mark(&x->run.overlay);
-    reset_run(x);
-    if (*text)
-        code = rp_whatif_apply(&x->run, text, err);
-    if (code == RP_OK)
-        code = run_all(x, step_ns, err);
-    rp_overlay_undo(&x->run.overlay, mark);
-    swap_overlays(&x->run.overlay, overlay);
-    return code;
-}
-
-enum rp_code rp_worlds_at_cost(struct rp_worlds *x, const char *text, bool more, int64_t *step_ns,
-                               struct rp_err *err)
-{
-    struct rp_at_cost *at = &(x->first ? x->first : x)->at_cost[more];
-    enum rp_code code = RP_OK;
-
-    if (!x->costs)
-        return RP_OK;
-    pthread_mutex_lock(&at->lock);
-    if (!at->made)
-        code = make_at_cost(x, at, more, err);
-    if (code == RP_OK)
-        code = step_on(x, &at->overlay, text, step_ns, err);
-    pthread_mutex_unlock(&at->lock);
-    return code;
-}
-
 /* Whether the run of a world cannot make a gain certain any more. */
 static bool is_lost(const int64_t *before, const int64_t step_ns[RP_WORLDS], int world)
 {
     return before && step_ns[world] >= before[world];
 }
 
-/* Handles what-ifs that do not know the transport: it is assumed slower, then faster, both with the
-   change applied once. */
-static enum rp_code steps_on_transport(struct rp_worlds *x, const char *text, const int64_t *before,
+/* Handles what-ifs that do not know the transport: it is assumed slower, then faster. The change
+   was applied, as far as the mark. */
+static enum rp_code steps_on_transport(struct rp_worlds *x, size_t changed, const int64_t *before,
                                        int64_t step_ns[RP_WORLDS], struct rp_err *err)
 {
     double by = 1 + x->transport_doubt;
-    size_t mark = rp_overlay_mark(&x->run.overlay);
-    enum rp_code code = begin_change(x, text, err);
-    size_t changed = rp_overlay_mark(&x->run.overlay);
+    enum rp_code code = RP_OK;
 
     for (int i = RP_LEAN_SLOWER;
          code == RP_OK && i <= RP_LEAN_FASTER && !is_lost(before, step_ns, i - 1); i++) {
@@ -250,7 +193,79 @@ static enum rp_code steps_on_transport(struct rp_worlds *x, const char *text, co
             code = run_changed(x, &step_ns[i], err);
         rp_overlay_undo(&x->run.overlay, changed);
     }
-    end_change(x, mark, code);
+    return code;
+}
+
+/* Makes the list, once, from worlds without a change. */
+static enum rp_code list_costs(struct rp_worlds *x, struct rp_err *err)
+{
+    static const double factors[] = {1 - RP_SIM_COST_DOUBT, 1 + RP_SIM_COST_DOUBT};
+    struct rp_worlds *first = x->first ? x->first : x;
+    enum rp_code code = RP_OK;
+
+    pthread_mutex_lock(&first->lock);
+    if (x->costs && !first->listed)
+        code = rp_sim_cost_list(&x->run, factors, &first->at_cost, err);
+    first->listed = true;
+    pthread_mutex_unlock(&first->lock);
+    return code;
+}
+
+#define STRETCHED 8
+RP_LIMIT(STRETCHED, "times",
+         "what a change makes this much longer has something added to it; else it is scaled");
+
+/* A time at another cost of the profiler, after a change that made `now_ns` of `was_ns`: what the
+   change does not touch is as without it. */
+static int64_t changed_at_cost(int64_t was_ns, int64_t now_ns, int64_t then_ns)
+{
+    if (now_ns == was_ns)
+        return then_ns;
+    if (!now_ns || now_ns == RP_LAG_CUT || was_ns == RP_LAG_CUT)
+        return now_ns;
+    return was_ns > 0 && now_ns / STRETCHED < was_ns
+               ? rp_sim_scaled(then_ns, (double)now_ns / (double)was_ns)
+               : rp_ns_sum(then_ns, now_ns - was_ns);
+}
+
+static enum rp_code put_at_cost(struct rp_overlay *o, const rp_sim_at_cost_vec *list, size_t k,
+                                struct rp_err *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const struct rp_sim_at_cost *c = &list->at[i];
+        int64_t now = c->is_lag ? o->lag_ns.at[c->at] : o->dur_ns.at[c->at];
+        int64_t then = changed_at_cost(c->now_ns, now, c->then_ns[k]);
+
+        RP_TRY(c->is_lag ? rp_overlay_set_lag(o, c->at, then, err)
+                         : rp_overlay_set_dur(o, c->at, then, err));
+    }
+    return RP_OK;
+}
+
+/* The same at other costs of the profiler. A change that sums times is applied again, the others
+   change the listed times as they changed those of the first world. */
+static enum rp_code steps_at_cost(struct rp_worlds *x, const char *text, size_t mark,
+                                  size_t changed, const int64_t *before, int64_t step_ns[RP_WORLDS],
+                                  struct rp_err *err)
+{
+    struct rp_overlay *o = &x->run.overlay;
+    const rp_sim_at_cost_vec *list = &(x->first ? x->first : x)->at_cost;
+    bool again = rp_whatif_sums(text);
+    enum rp_code code = RP_OK;
+
+    if (again) {
+        changed = mark;
+        rp_overlay_undo(o, mark);
+    }
+    for (int i = RP_LEANS; code == RP_OK && i < RP_WORLDS && !is_lost(before, step_ns, i - 1);
+         i++) {
+        code = put_at_cost(o, list, (size_t)(i - RP_LEANS), err);
+        if (code == RP_OK && again)
+            code = apply_change(x, text, err);
+        if (code == RP_OK)
+            code = run_changed(x, &step_ns[i], err);
+        rp_overlay_undo(o, changed);
+    }
     return code;
 }
 
@@ -274,9 +289,35 @@ enum rp_code rp_worlds_first(struct rp_worlds *x, const char *text, struct rp_wo
     return RP_OK;
 }
 
-enum rp_code rp_worlds_leans(struct rp_worlds *x, const char *text,
-                             const struct rp_worlds_first *first, const int64_t *before,
-                             int64_t step_ns[RP_WORLDS], struct rp_err *err)
+bool rp_worlds_is_sure(const int64_t *before, const int64_t step_ns[RP_WORLDS], int nworlds)
+{
+    for (int i = 0; before && i < nworlds; i++)
+        if (step_ns[i] >= before[i])
+            return false;
+    return true;
+}
+
+/* The worlds in which a change is as in the first: it is applied once for all. */
+static enum rp_code steps_as_changed(struct rp_worlds *x, const char *text, bool scaled,
+                                     const int64_t *before, int64_t step_ns[RP_WORLDS],
+                                     struct rp_err *err)
+{
+    size_t mark = rp_overlay_mark(&x->run.overlay);
+
+    RP_TRY(list_costs(x, err));
+    enum rp_code code = begin_change(x, text, err);
+    size_t changed = rp_overlay_mark(&x->run.overlay);
+    if (code == RP_OK && scaled)
+        code = steps_on_transport(x, changed, before, step_ns, err);
+    if (code == RP_OK && x->costs && rp_worlds_is_sure(before, step_ns, RP_LEANS))
+        code = steps_at_cost(x, text, mark, changed, before, step_ns, err);
+    end_change(x, mark, code);
+    return code;
+}
+
+enum rp_code rp_worlds_others(struct rp_worlds *x, const char *text,
+                              const struct rp_worlds_first *first, const int64_t *before,
+                              int64_t step_ns[RP_WORLDS], struct rp_err *err)
 {
     bool scaled = !first->transport && x->transport_doubt > 0;
     int nleans = first->leans && !scaled ? RP_LEANS : first->leans ? RP_LEAN_SLOWER : 0;
@@ -286,15 +327,9 @@ enum rp_code rp_worlds_leans(struct rp_worlds *x, const char *text,
     for (int i = 1; i < nleans && !is_lost(before, step_ns, i - 1); i++)
         if (i >= RP_LEAN_SLOWER || first->latency) /* only work that communicates has a latency */
             RP_TRY(step_in(x, i, text, &step_ns[i], err));
-    return scaled ? steps_on_transport(x, text, before, step_ns, err) : RP_OK;
-}
-
-bool rp_worlds_is_sure(const int64_t *before, const int64_t step_ns[RP_WORLDS], int nworlds)
-{
-    for (int i = 0; before && i < nworlds; i++)
-        if (step_ns[i] >= before[i])
-            return false;
-    return true;
+    return scaled || (x->costs && rp_worlds_is_sure(before, step_ns, RP_LEANS))
+               ? steps_as_changed(x, text, scaled, before, step_ns, err)
+               : RP_OK;
 }
 
 enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_t *before,
@@ -303,10 +338,7 @@ enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_
     struct rp_worlds_first first = {0};
 
     RP_TRY(rp_worlds_first(x, text, &first, err));
-    RP_TRY(rp_worlds_leans(x, text, &first, before, step_ns, err));
-    for (int i = RP_LEANS; i < RP_WORLDS && rp_worlds_is_sure(before, step_ns, i); i++)
-        RP_TRY(rp_worlds_at_cost(x, text, i > RP_LEANS, &step_ns[i], err));
-    return RP_OK;
+    return rp_worlds_others(x, text, &first, before, step_ns, err);
 }
 
 double rp_worlds_absent(const struct rp_worlds *x)

@@ -8,7 +8,7 @@
 #include "base/threads.h"
 #include "outcomes/outcomes.h"
 #include "sim/engine/resimulate.h"
-#include "sim/model/run.h"
+#include "sim/model/profiler_cost.h"
 
 #define RP_WORLDS_TASKS_MOST 4000000
 RP_LIMIT(
@@ -21,18 +21,13 @@ RP_DECISION(RP_SIM_COST_DOUBT, "of the profiler's cost",
             "(docs/definitions.md, Cost of the profiler)",
             "sim/worlds_differ_in_the_profilers_cost");
 
-/* The overlay with a smaller or larger cost of the profiler; made when it is needed. */
-struct rp_at_cost {
-    struct rp_overlay overlay;
-    bool made;
-    pthread_mutex_t lock; /* protects what changes tried in parallel use one at a time */
-};
-
 struct rp_worlds {
     struct rp_sim_run run;
     struct rp_resim base;
     bool based;
-    struct rp_at_cost at_cost[2];
+    rp_sim_at_cost_vec at_cost; /* what differs if the profiler cost less, and more */
+    bool listed;                /* it was made, under the lock, when it was needed */
+    pthread_mutex_t lock;
     struct rp_pool *pool; /* set by the caller: tries several changes in parallel (beside.h); NULL:
                              one after the other */
     struct rp_worlds *twins; /* of the other threads */
@@ -82,14 +77,10 @@ struct rp_worlds_first {
 };
 enum rp_code rp_worlds_first(struct rp_worlds *x, const char *text, struct rp_worlds_first *out,
                              struct rp_err *err);
-/* Runs the worlds that lean to one side; sets all of step_ns. */
-enum rp_code rp_worlds_leans(struct rp_worlds *x, const char *text,
-                             const struct rp_worlds_first *first, const int64_t *before,
-                             int64_t step_ns[RP_WORLDS], struct rp_err *err);
-/* Runs the worlds in which the profiler cost less, or more. step_ns does not change if recording
-   cost nothing. */
-enum rp_code rp_worlds_at_cost(struct rp_worlds *x, const char *text, bool more, int64_t *step_ns,
-                               struct rp_err *err);
+/* Runs the other worlds, and sets all of step_ns. */
+enum rp_code rp_worlds_others(struct rp_worlds *x, const char *text,
+                              const struct rp_worlds_first *first, const int64_t *before,
+                              int64_t step_ns[RP_WORLDS], struct rp_err *err);
 
 /* Whether a step is shorter than before in the first of the worlds; true without `before`. */
 bool rp_worlds_is_sure(const int64_t *before, const int64_t step_ns[RP_WORLDS], int nworlds);

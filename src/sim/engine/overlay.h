@@ -10,6 +10,7 @@
  *     ... simulate ...
  *     rp_overlay_undo(&o, mark);
  */
+#include "base/decides.h"
 #include "sim/engine/task_graph.h"
 
 struct rp_extra_edge {
@@ -19,11 +20,15 @@ struct rp_extra_edge {
 
 enum { RP_OVERLAY_SET_DUR, RP_OVERLAY_SET_LAG, RP_OVERLAY_ADD_TASK, RP_OVERLAY_ADD_EDGE };
 
-struct rp_overlay_change {
+#define RP_OVERLAY_MOST (UINT32_C(1) << 30)
+RP_LIMIT(RP_OVERLAY_MOST, "tasks, and edges",
+         "a simulation has fewer of each: a change has 30 bits");
+struct __attribute__((packed)) rp_overlay_change {
     int64_t old;
-    uint32_t at;
-    uint8_t what; /* one of the above */
+    uint32_t at : 30;
+    uint32_t what : 2; /* one of the above */
 };
+_Static_assert(sizeof(struct rp_overlay_change) == 12, "a what-if may change every task");
 
 struct rp_overlay {
     const struct rp_task_graph *graph;
@@ -36,9 +41,7 @@ struct rp_overlay {
     newest; /* by task: its newest new edge, or UINT32_MAX; empty before the first is added
                (rp_overlay_newest) */
     RP_VEC(uint32_t) degree; /* by task: number of edges into it that are not cut */
-    RP_VEC(uint8_t) log;     /* changes as bytes, read from the end (rp_overlay_before) */
-    uint32_t log_at[4];      /* by kind of change: the place of the latest */
-    uint64_t stamp; /* hash of the changes: equal changes in the same order give the same stamp */
+    RP_VEC(struct rp_overlay_change) log;
     bool starts_matter;        /* a new edge led, or leads, from the start of a task */
     bool device_starts_matter; /* ... of a device's task */
     bool prioritised;          /* a new task had, or has, a priority */
@@ -55,10 +58,44 @@ void rp_overlay_release(struct rp_overlay *o);
 enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
                              struct rp_err *err);
 
-enum rp_code rp_overlay_set_dur(struct rp_overlay *o, uint32_t task, int64_t dur_ns,
-                                struct rp_err *err);
-enum rp_code rp_overlay_set_lag(struct rp_overlay *o, uint32_t edge, int64_t lag_ns,
-                                struct rp_err *err);
+/* For the two below. A cut edge is not waited for at all. */
+static inline enum rp_code rp_overlay_log(struct rp_overlay *o, unsigned what, uint32_t at,
+                                          int64_t old, struct rp_err *err)
+{
+    struct rp_overlay_change c = {.old = old, .at = at & (RP_OVERLAY_MOST - 1), .what = what & 3};
+
+    return rp_vec_push(&o->log, c, err);
+}
+
+static inline void rp_overlay_put_lag(struct rp_overlay *o, uint32_t edge, int64_t lag_ns)
+{
+    uint32_t *degree = &o->degree.at[o->graph->edges.at[edge].to];
+
+    *degree += o->lag_ns.at[edge] == RP_LAG_CUT;
+    *degree -= lag_ns == RP_LAG_CUT;
+    o->lag_ns.at[edge] = lag_ns;
+}
+
+static inline enum rp_code rp_overlay_set_dur(struct rp_overlay *o, uint32_t task, int64_t dur_ns,
+                                              struct rp_err *err)
+{
+    if (o->dur_ns.at[task] == dur_ns)
+        return RP_OK;
+    RP_TRY(rp_overlay_log(o, RP_OVERLAY_SET_DUR, task, o->dur_ns.at[task], err));
+    o->dur_ns.at[task] = dur_ns;
+    return RP_OK;
+}
+
+static inline enum rp_code rp_overlay_set_lag(struct rp_overlay *o, uint32_t edge, int64_t lag_ns,
+                                              struct rp_err *err)
+{
+    if (o->lag_ns.at[edge] == lag_ns)
+        return RP_OK;
+    RP_TRY(rp_overlay_log(o, RP_OVERLAY_SET_LAG, edge, o->lag_ns.at[edge], err));
+    rp_overlay_put_lag(o, edge, lag_ns);
+    return RP_OK;
+}
+
 /* New tasks are numbered after those of the graph; edges may connect new and old ones. */
 enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t *id,
                             struct rp_err *err);
@@ -92,14 +129,9 @@ static inline size_t rp_overlay_mark(const struct rp_overlay *o)
 {
     return o->log.n;
 }
-/* The change before a place in the log; start with rp_overlay_last. */
-struct rp_overlay_place {
-    size_t end;
-    uint32_t at[4];
-};
-struct rp_overlay_place rp_overlay_last(const struct rp_overlay *o);
-struct rp_overlay_change rp_overlay_before(const struct rp_overlay *o,
-                                           struct rp_overlay_place *place);
+/* A hash of the changes and of what they led to: equal changes in the same order give the same
+   one. Linear in them. */
+uint64_t rp_overlay_stamp(const struct rp_overlay *o);
 /* Undoes every change since the mark. */
 void rp_overlay_undo(struct rp_overlay *o, size_t mark);
 

@@ -90,17 +90,18 @@ static bool patch_plain_graph(struct rp_resim *x, const struct rp_overlay_change
 /* Patches what was patched before with its current value, and what changed since the mark. */
 static enum rp_code patch_all(struct rp_resim *x, bool *ok, struct rp_err *err)
 {
-    struct rp_overlay_place place = rp_overlay_last(x->o);
+    const struct rp_overlay_change *log = x->o->log.at;
+    size_t i, n = x->o->log.n - x->mark;
 
-    for (size_t i = 0; i < x->patched.n; i++)
+    for (i = 0; i < x->patched.n; i++)
         *ok &= patch_plain_graph(x, &x->patched.at[i]);
     x->patched.n = 0;
-    while (place.end > x->mark) {
-        struct rp_overlay_change c = rp_overlay_before(x->o, &place);
-
-        RP_TRY(rp_vec_push(&x->patched, c, err));
-        *ok &= patch_plain_graph(x, &c);
-    }
+    RP_TRY(rp_vec_reserve(&x->patched, n + 1, err));
+    for (i = 0; i < n; i++)
+        *ok &= patch_plain_graph(x, &log[x->mark + i]);
+    if (n)
+        memcpy(x->patched.at, log + x->mark, n * sizeof *log);
+    x->patched.n = n;
     return RP_OK;
 }
 

@@ -166,30 +166,70 @@ struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p)
 
 /* ------------------------------------------------------------------ taking it out */
 
+/* For one factor, which is then applied; or for several, whose durations and lags are listed. */
 struct debt {
     struct rp_sim_run *run;
     struct rp_sim_cost cost;
-    double factor;
-    int64_t owed_ns;
+    size_t n;
+    double factor[RP_SIM_COSTS];
+    int64_t owed_ns[RP_SIM_COSTS];
+    rp_sim_at_cost_vec *list; /* NULL: it is applied */
+    size_t at;                /* how far the log of the run was read, for what was recorded */
 };
 
-/* The part of the debt that a time pays. */
-static int64_t pay_of(struct debt *d, int64_t ns)
+/* The part of a debt that a time pays. */
+static int64_t pay_of(struct debt *d, size_t k, int64_t ns)
 {
     int64_t most = ns - (int64_t)(OWN_PART * (double)ns);
-    int64_t paid = d->owed_ns < most ? d->owed_ns : most;
+    int64_t paid = d->owed_ns[k] < most ? d->owed_ns[k] : most;
 
     if (paid <= 0)
         return 0;
-    d->owed_ns -= paid;
+    d->owed_ns[k] -= paid;
     return paid;
+}
+
+static void owe(struct debt *d, double ns)
+{
+    for (size_t k = 0; k < d->n; k++)
+        d->owed_ns[k] += (int64_t)(d->factor[k] * ns);
+}
+
+/* A duration or lag as recorded: the log has what the same walk changed, in the same order. */
+static int64_t recorded(struct debt *d, unsigned what, uint32_t at, int64_t now_ns)
+{
+    const struct rp_overlay *o = &d->run->overlay;
+
+    if (!d->list || d->at >= o->log.n || o->log.at[d->at].what != what || o->log.at[d->at].at != at)
+        return now_ns;
+    return o->log.at[d->at++].old;
+}
+
+static enum rp_code put(struct debt *d, bool is_lag, uint32_t at, const int64_t *then_ns,
+                        struct rp_err *err)
+{
+    struct rp_overlay *o = &d->run->overlay;
+    struct rp_sim_at_cost x = {.at = at & INT32_MAX, .is_lag = is_lag};
+
+    if (!d->list)
+        return is_lag ? rp_overlay_set_lag(o, at, *then_ns, err)
+                      : rp_overlay_set_dur(o, at, *then_ns, err);
+    x.now_ns = is_lag ? o->lag_ns.at[at] : o->dur_ns.at[at];
+    memcpy(x.then_ns, then_ns, sizeof x.then_ns);
+    for (size_t k = 0; k < d->n; k++)
+        if (then_ns[k] != x.now_ns)
+            return rp_vec_push(d->list, x, err);
+    return RP_OK;
 }
 
 static enum rp_code pay(struct debt *d, uint32_t task, struct rp_err *err)
 {
-    int64_t dur = d->run->overlay.dur_ns.at[task];
+    int64_t dur = recorded(d, RP_OVERLAY_SET_DUR, task, d->run->overlay.dur_ns.at[task]);
+    int64_t then[RP_SIM_COSTS] = {0};
 
-    return rp_overlay_set_dur(&d->run->overlay, task, dur - pay_of(d, dur), err);
+    for (size_t k = 0; k < d->n; k++)
+        then[k] = dur - pay_of(d, k, dur);
+    return put(d, false, task, then, err);
 }
 
 /* Reduces the lag after the previous node on the thread, if the node waited for that. */
@@ -197,14 +237,19 @@ static enum rp_code pay_lag(struct debt *d, uint32_t task, struct rp_err *err)
 {
     const struct rp_task_graph *g = &d->run->tasks;
 
-    if (!task || d->owed_ns <= 0)
+    if (!task || d->owed_ns[d->n - 1] <= 0)
         return RP_OK;
     for (uint32_t i = g->first.at[task - 1]; i < g->first.at[task]; i++) {
-        int64_t lag = d->run->overlay.lag_ns.at[i];
+        int64_t then[RP_SIM_COSTS] = {0}, lag;
 
-        if (g->edges.at[i].to == task && RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_ORDER &&
-            lag > 0)
-            return rp_overlay_set_lag(&d->run->overlay, i, lag - pay_of(d, lag), err);
+        if (g->edges.at[i].to != task || RP_SIM_EDGE_KIND(g->edges.at[i].flags) != RP_SG_ORDER)
+            continue;
+        lag = recorded(d, RP_OVERLAY_SET_LAG, i, d->run->overlay.lag_ns.at[i]);
+        if (lag <= 0)
+            continue;
+        for (size_t k = 0; k < d->n; k++)
+            then[k] = lag - pay_of(d, k, lag);
+        return put(d, true, i, then, err);
     }
     return RP_OK;
 }
@@ -222,16 +267,20 @@ static double cost_of_node(const struct debt *d, uint8_t flags)
 static enum rp_code drop_chain(struct debt *d, const struct rp_sim_link *frames, size_t n,
                                uint32_t task, struct rp_err *err)
 {
-    int64_t dur = d->run->overlay.dur_ns.at[task], paid = 0;
-    int64_t most = dur - (int64_t)(OWN_PART * (double)dur);
+    int64_t dur = recorded(d, RP_OVERLAY_SET_DUR, task, d->run->overlay.dur_ns.at[task]);
+    int64_t most = dur - (int64_t)(OWN_PART * (double)dur), then[RP_SIM_COSTS] = {0};
 
     for (size_t i = 0; i < n; i++) {
-        paid += pay_of(d, frames[i].lag_ns);
+        for (size_t k = 0; k < d->n; k++)
+            then[k] += pay_of(d, k, frames[i].lag_ns);
         if (frames[i].opens)
-            d->owed_ns += (int64_t)(d->factor * d->cost.frame_ns);
-        paid += pay_of(d, frames[i].dur_ns);
+            owe(d, d->cost.frame_ns);
+        for (size_t k = 0; k < d->n; k++)
+            then[k] += pay_of(d, k, frames[i].dur_ns);
     }
-    return rp_overlay_set_dur(&d->run->overlay, task, dur - (paid < most ? paid : most), err);
+    for (size_t k = 0; k < d->n; k++)
+        then[k] = dur - (then[k] < most ? then[k] : most);
+    return put(d, false, task, then, err);
 }
 
 /* begin: the first task of the rank. */
@@ -241,7 +290,7 @@ static enum rp_code drop_on_lane(struct debt *d, const struct rp_sim_part *part,
     const struct rp_sim_link *frames = rp_sim_chain_from(part, lane->first - begin);
     size_t left = frames ? part->links.n - (size_t)(frames - part->links.at) : 0;
 
-    d->owed_ns = 0;
+    memset(d->owed_ns, 0, sizeof d->owed_ns);
     for (uint32_t i = lane->first; i < lane->end; i++) {
         size_t n = 0;
 
@@ -254,28 +303,43 @@ static enum rp_code drop_on_lane(struct debt *d, const struct rp_sim_part *part,
             left -= n;
             continue;
         }
-        d->owed_ns += (int64_t)(d->factor * cost_of_node(d, rp_sim_note_of(d->run, i)->flags));
+        owe(d, cost_of_node(d, rp_sim_note_of(d->run, i)->flags));
         RP_TRY(pay(d, i, err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code drop_costs(struct debt *d, const double *factor, struct rp_err *err)
+{
+    struct rp_sim_run *run = d->run;
+
+    for (size_t k = 0; k < d->n; k++)
+        d->factor[k] = factor[k] * run->cost_factor;
+    for (size_t i = 0; i < run->graph->lanes.n; i++) {
+        const struct rp_sg_lane *lane = &run->graph->lanes.at[i];
+
+        d->cost = rp_sim_cost_of(run->parts[lane->rank]);
+        if (!lane->device)
+            RP_TRY(drop_on_lane(d, run->parts[lane->rank], rp_sim_first_node(run, lane->rank), lane,
+                                err));
     }
     return RP_OK;
 }
 
 enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_err *err)
 {
-    const struct rp_stepgraph *g = run->graph;
+    struct debt d = {.run = run, .n = 1};
 
     run->dropped = true;
-    for (size_t i = 0; i < g->lanes.n; i++) {
-        const struct rp_sg_lane *lane = &g->lanes.at[i];
-        struct debt d = {.run = run,
-                         .cost = rp_sim_cost_of(run->parts[lane->rank]),
-                         .factor = factor * run->cost_factor};
+    return drop_costs(&d, &factor, err);
+}
 
-        if (!lane->device)
-            RP_TRY(drop_on_lane(&d, run->parts[lane->rank], rp_sim_first_node(run, lane->rank),
-                                lane, err));
-    }
-    return RP_OK;
+enum rp_code rp_sim_cost_list(struct rp_sim_run *run, const double factor[RP_SIM_COSTS],
+                              rp_sim_at_cost_vec *out, struct rp_err *err)
+{
+    struct debt d = {.run = run, .n = RP_SIM_COSTS, .list = out};
+
+    return drop_costs(&d, factor, err);
 }
 
 /* ------------------------------------------------------------------ calibrating it */

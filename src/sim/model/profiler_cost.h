@@ -29,6 +29,19 @@ bool rp_sim_cost_is_known(const struct rp_sim_run *run);
 /* Removes `factor` times the run's cost from the host's time, rank by rank, since hosts differ. */
 enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_err *err);
 
+/* A duration or lag at other costs, where it differs from that of the run. */
+enum { RP_SIM_COSTS = 2 };
+struct rp_sim_at_cost {
+    uint32_t at : 31; /* a task, or an edge */
+    uint32_t is_lag : 1;
+    int64_t now_ns, then_ns[RP_SIM_COSTS];
+};
+typedef RP_VEC(struct rp_sim_at_cost) rp_sim_at_cost_vec;
+/* Lists them for factors of the run's cost, the largest last. The run is as rp_sim_cost_drop(run,
+   1) left it. */
+enum rp_code rp_sim_cost_list(struct rp_sim_run *run, const double factor[RP_SIM_COSTS],
+                              rp_sim_at_cost_vec *out, struct rp_err *err);
+
 /* Sets the run's cost factor such that a step takes that long without the profiler, as nearly as
    possible. It is 0 if the recorded step is not longer, and 1 if the step hardly depends on it,
    because the device limits it. RP_USAGE if no cost explains it. */

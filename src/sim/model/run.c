@@ -12,7 +12,6 @@
 #include "sim/model/profiler_cost.h"
 #include "sim/model/simulated_steps.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,15 +277,6 @@ void rp_sim_run_release(struct rp_sim_run *run)
         rp_sim_part_unpack_release(&run->unpacked[i]);
     rp_sim_blocks_free(run->blocks);
     rp_arena_release(&run->arena);
-}
-
-int64_t rp_sim_scaled(int64_t ns, double factor)
-{
-    double x = (double)ns * factor;
-
-    return ns == RP_LAG_CUT              ? ns
-           : x > (double)(INT64_MAX / 2) ? INT64_MAX / 2
-                                         : (int64_t)llround(x);
 }
 
 bool rp_sim_starts_up(const struct rp_sim_run *run)

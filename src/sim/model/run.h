@@ -165,7 +165,16 @@ static inline uint32_t rp_sim_end_node(const struct rp_sim_run *run, size_t rank
 }
 
 /* Scales and rounds; RP_LAG_CUT stays, and results are at most INT64_MAX / 2. */
-int64_t rp_sim_scaled(int64_t ns, double factor);
+static inline int64_t rp_sim_scaled(int64_t ns, double factor)
+{
+    double x = (double)ns * factor;
+
+    if (ns == RP_LAG_CUT || x > (double)(INT64_MAX / 2))
+        return ns == RP_LAG_CUT ? ns : INT64_MAX / 2;
+    int64_t whole = (int64_t)x; /* as llround, which is a call */
+    double rest = x - (double)whole;
+    return whole + (rest >= 0.5) - (rest <= -0.5);
+}
 
 /* Whether the steps of most ranks are mostly a start-up, so that predictions about them say nothing
    about later steps. */

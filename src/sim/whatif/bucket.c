@@ -404,11 +404,12 @@ static enum rp_code step_now(struct bucket_ctx *m, int64_t *out, struct rp_err *
 static enum rp_code find_unexplained(struct bucket_ctx *m, struct rp_err *err)
 {
     struct rp_sim_run *run = m->run;
-    struct rp_sim_lack *known = &run->lacks[run->overlay.stamp % RP_SIM_LACKS];
+    uint64_t stamp = rp_overlay_stamp(&run->overlay);
+    struct rp_sim_lack *known = &run->lacks[stamp % RP_SIM_LACKS];
     size_t mark = rp_overlay_mark(&run->overlay);
     int64_t before, modelled;
 
-    if (known->known && known->stamp == run->overlay.stamp) {
+    if (known->known && known->stamp == stamp) {
         m->rest_ns = known->ns;
         memset(run->gone.at, 0, run->gone.n); /* as below */
         return RP_OK;
@@ -424,7 +425,7 @@ static enum rp_code find_unexplained(struct bucket_ctx *m, struct rp_err *err)
     if (code != RP_OK)
         return code;
     m->rest_ns = before > modelled ? before - modelled : 0;
-    *known = (struct rp_sim_lack){run->overlay.stamp, m->rest_ns, true};
+    *known = (struct rp_sim_lack){stamp, m->rest_ns, true};
     return RP_OK;
 }
 
@@ -567,6 +568,7 @@ const struct rp_whatif rp_whatif_bucket = {
     .assumes =
         "gradients become ready as recorded, and the transport has the same rate and latency",
     .value = RP_WHATIF_WORD,
+    .sums = true,
     .makes_tasks = true,
     .applies = bucket_applies,
     .apply = bucket_apply};

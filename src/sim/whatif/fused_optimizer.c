@@ -145,6 +145,7 @@ const struct rp_whatif rp_whatif_fused_optimizer = {
     .assumes =
         "the optimizer is limited by passes over memory: Adam 7 instead of 18 to 24, SGD with "
         "momentum 5 instead of 8",
+    .sums = true,
     .move = &fused_optimizer_move,
     .applies = fused_optimizer_applies,
     .apply = fused_optimizer_apply};

@@ -353,6 +353,7 @@ const struct rp_whatif rp_whatif_ranks = {
         "more ranks is slower), and each rank gets the same bandwidth; for host collectives the "
         "prediction lies between ranks on separate machines and ranks that share one",
     .has_subject = true,
+    .sums = true,
     .value = RP_WHATIF_WORD,
     .move = &ranks_move,
     .applies = ranks_applies,

@@ -7,12 +7,6 @@
 #include <fnmatch.h>
 #include <string.h>
 
-bool rp_sim_is_comm(const struct rp_sim_run *run, uint32_t node)
-{
-    return rp_sim_node(run, node)->kind == RP_SG_COMM ||
-           rp_sim_note_of(run, node)->flags & RP_SIM_REMOTE;
-}
-
 bool rp_sim_has_device(const struct rp_sim_run *run)
 {
     for (size_t i = 0; i < rp_sim_nnodes(run); i++)
@@ -37,13 +31,6 @@ const struct rp_sim_ratio *rp_sim_ratio_of(const struct rp_sim_run *run, uint32_
     size_t at = node - rp_sim_first_node(run, rank);
 
     return at < part->ratios.n ? &part->ratios.at[at] : NULL;
-}
-
-enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
-                               struct rp_err *err)
-{
-    return rp_overlay_set_dur(&run->overlay, node,
-                              rp_sim_scaled(run->overlay.dur_ns.at[node], factor), err);
 }
 
 bool rp_sim_is_masked(const struct rp_sim_run *run, uint32_t node, bool compiled)

@@ -23,7 +23,11 @@ static inline bool rp_sim_is_device_work(const struct rp_sim_run *run, uint32_t 
            !(rp_sim_note_of(run, node)->flags & RP_SIM_REMOTE);
 }
 /* Whether this is a collective, a send, a receive, or what a thread does for one. */
-bool rp_sim_is_comm(const struct rp_sim_run *run, uint32_t node);
+static inline bool rp_sim_is_comm(const struct rp_sim_run *run, uint32_t node)
+{
+    return rp_sim_node(run, node)->kind == RP_SG_COMM ||
+           rp_sim_note_of(run, node)->flags & RP_SIM_REMOTE;
+}
 /* Whether any device ran kernels; otherwise operators of the host are the compute. */
 bool rp_sim_has_device(const struct rp_sim_run *run);
 /* Whether a pattern fits: with * or ?, the whole name of the node or of its operator; plain text, a
@@ -98,8 +102,12 @@ bool rp_sim_is_masked(const struct rp_sim_run *run, uint32_t node, bool compiled
 enum rp_code rp_sim_mask_attention(struct rp_sim_run *run, uint32_t node,
                                    const struct rp_whatif_list *list, struct rp_err *err);
 
-enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
-                               struct rp_err *err);
+static inline enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
+                                             struct rp_err *err)
+{
+    return rp_overlay_set_dur(&run->overlay, node,
+                              rp_sim_scaled(run->overlay.dur_ns.at[node], factor), err);
+}
 /* Whether a long call allocates or frees device memory, or launches kernels that do. */
 bool rp_sim_allocates(const struct rp_sim_run *run, uint32_t node);
 /* Whether the host runs operators of the model here: not of its optimizer, nor work that prepares

@@ -528,6 +528,7 @@ const struct rp_whatif rp_whatif_straggler = {
         "stage:<N>, dp:<N> or type:<name>",
     .assumes = "a slow rank does the same as the others between collectives, and ranks wait for "
                "each other no longer than necessary",
+    .sums = true,
     .value = RP_WHATIF_NAME,
     .move = &straggler_move,
     .applies = straggler_applies,

@@ -96,6 +96,18 @@ enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp
     return apply_calls(run, &list, false, err);
 }
 
+bool rp_whatif_sums(const char *text)
+{
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_whatif_list list;
+    bool sums = rp_whatif_parse(text, &scratch, &list, NULL) == RP_OK;
+
+    for (size_t i = 0; sums && i < list.n; i++)
+        if (list.calls[i].row->sums)
+            return true;
+    return false;
+}
+
 bool rp_whatif_list_has(const struct rp_whatif_list *list, const struct rp_whatif *row)
 {
     for (size_t i = 0; i < list->n; i++)

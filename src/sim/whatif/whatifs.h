@@ -96,6 +96,7 @@ struct rp_whatif {
     bool has_subject;              /* it may be given one */
     enum rp_whatif_value value;
     bool makes_tasks; /* it adds or joins tasks, which the others of the list then change, too */
+    bool sums;        /* what it makes of a time of the host depends on other times, too */
     const struct rp_whatif_move *move; /* NULL if it is not a change that a user can make */
     /* Examines the run and changes nothing. `args` is NULL if a proposal is considered and nobody
        has asked yet; only then the verdicts between RP_WHATIF_APPLIES and RP_WHATIF_CANNOT are
@@ -127,6 +128,9 @@ enum rp_code rp_whatif_stands(const struct rp_sim_run *run, const char *text,
 /* Applies one what-if or several joined with '+': first those that make tasks, then the others from
    left to right. A malformed text gives RP_USAGE, and the message says what is expected. */
 enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err);
+
+/* Whether one of the list has `sums`. */
+bool rp_whatif_sums(const char *text);
 
 /* How a user makes it in PyTorch, as one line of static text; NULL if it is not a move. */
 const char *rp_whatif_how(const struct rp_whatif *row, const char *text);

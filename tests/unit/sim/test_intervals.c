@@ -89,6 +89,48 @@ static void worlds_differ_in_the_profilers_cost(void **state)
     bench_release(&b);
 }
 
+/* A step with a change on a host that pays another cost, applied from nothing. */
+static int64_t changed_with_cost(struct bench *b, double factor, const char *text)
+{
+    size_t mark = rp_overlay_mark(&b->run.overlay);
+    int64_t ns;
+
+    b->run.cost_factor = 1;
+    assert_code(rp_sim_cost_drop(&b->run, factor, NULL), RP_OK);
+    assert_code(rp_whatif_apply(&b->run, text, NULL), RP_OK);
+    ns = step_now(b);
+    rp_overlay_undo(&b->run.overlay, mark);
+    memset(b->run.gone.at, 0, b->run.gone.n);
+    return ns;
+}
+
+/* A change that is asked for first, before anything was simulated at these costs, and again. */
+static void a_change_differs_in_the_profilers_cost(void **state)
+{
+    static const char *const texts[] = {"scale:host=0.5", "no-sync", "cuda-graphs",
+                                        "fused-optimizer+scale:host=0.5", "scale:host=3"};
+    int64_t steps[RP_WORLDS];
+    struct bench b;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct rp_err why = RP_ERR_INIT;
+        struct rp_worlds x;
+
+        bench_init(&b, 1, &usual);
+        b.parts[0].quick_ns = 400;
+        assert_code(rp_worlds_init(&x, b.list, 1, NULL, NULL), RP_OK);
+        if (rp_worlds_steps(&x, texts[i], NULL, steps, &why) == RP_OK) {
+            assert_in_range(steps[RP_LEANS] - changed_with_cost(&b, 0.5, texts[i]) + 2, 0, 4);
+            assert_in_range(steps[RP_LEANS + 1] - changed_with_cost(&b, 1.5, texts[i]) + 2, 0, 4);
+        } else {
+            assert_int_equal(why.code, RP_UNSUPPORTED);
+        }
+        rp_worlds_release(&x);
+        bench_release(&b);
+    }
+}
+
 /* A tenth of it, where a measured step says what it is. */
 static void a_known_cost_is_doubted_less(void **state)
 {
@@ -240,6 +282,7 @@ int test_intervals(void)
         cmocka_unit_test(runs_differ_at_least),
         cmocka_unit_test(runs_of_the_host_differ),
         cmocka_unit_test(worlds_differ_in_the_profilers_cost),
+        cmocka_unit_test(a_change_differs_in_the_profilers_cost),
         cmocka_unit_test(a_known_cost_is_doubted_less),
         cmocka_unit_test(gains_over_the_hosts_transport_are_doubted),
         cmocka_unit_test(what_was_tried_narrows_gains),
