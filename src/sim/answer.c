@@ -101,7 +101,8 @@ static enum rp_code step_as_measured(struct answer_ctx *a, double factor, const 
     a->run.dropped = false;
     a->run.edges_factor = 1;
     a->run.way = RP_WAY_ANY;
-    a->run.leans = a->run.uses_transport = false;
+    a->run.leans = 0;
+    a->run.uses_transport = false;
     a->run.latency_doubt = a->run.rate_doubt = NULL;
     enum rp_code code = run_with(a, factor, whatif, err);
     if (code == RP_OK)
@@ -133,7 +134,8 @@ static enum rp_code step_with(struct answer_ctx *a, double factor, const char *w
     RP_TRY(step_as_measured(a, factor, whatif, out, err));
     distance_ns = a->distance_ns;
     if (whatif && run->way != RP_WAY_ANY) {
-        const bool leans = run->leans, uses_transport = run->uses_transport;
+        const unsigned leans = run->leans;
+        const bool uses_transport = run->uses_transport;
         const char *latency_doubt = run->latency_doubt, *rate_doubt = run->rate_doubt;
         const enum rp_sim_way way = run->way;
 

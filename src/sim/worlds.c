@@ -24,7 +24,8 @@ static void reset_run(struct rp_worlds *x)
     memset(x->run.gone.at, 0, x->run.gone.n);
     x->run.edges_factor = 1;
     x->run.way = RP_WAY_ANY;
-    x->run.leans = x->run.uses_transport = false;
+    x->run.leans = 0;
+    x->run.uses_transport = false;
     x->run.latency_doubt = x->run.rate_doubt = NULL;
 }
 
@@ -320,12 +321,13 @@ enum rp_code rp_worlds_others(struct rp_worlds *x, const char *text,
                               int64_t step_ns[RP_WORLDS], struct rp_err *err)
 {
     bool scaled = !first->transport && x->transport_doubt > 0;
-    int nleans = first->leans && !scaled ? RP_LEANS : first->leans ? RP_LEAN_SLOWER : 0;
+    int nleans = scaled ? RP_LEAN_SLOWER : RP_LEANS;
 
     for (int i = 0; i < RP_WORLDS; i++)
         step_ns[i] = first->step_ns;
     for (int i = 1; i < nleans && !is_lost(before, step_ns, i - 1); i++)
-        if (i >= RP_LEAN_SLOWER || first->latency) /* only work that communicates has a latency */
+        if (first->leans >> i & 1 &&
+            (i >= RP_LEAN_SLOWER || first->latency)) /* only work that communicates has a latency */
             RP_TRY(step_in(x, i, text, &step_ns[i], err));
     return scaled || (x->costs && rp_worlds_is_sure(before, step_ns, RP_LEANS))
                ? steps_as_changed(x, text, scaled, before, step_ns, err)

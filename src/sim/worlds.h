@@ -73,7 +73,8 @@ enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_
    run again in it. */
 struct rp_worlds_first {
     int64_t step_ns;
-    bool leans, transport, latency;
+    unsigned leans; /* the worlds that may differ (struct rp_sim_run) */
+    bool transport, latency;
 };
 enum rp_code rp_worlds_first(struct rp_worlds *x, const char *text, struct rp_worlds_first *out,
                              struct rp_err *err);

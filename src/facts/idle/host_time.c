@@ -22,8 +22,7 @@
 #include "trace/device_calls.h"
 #include "trace/step_patterns.h"
 
-#define SIGN_UNKNOWN UINT16_MAX /* the name was not classified yet */
-#define MINOR_PART   64
+#define MINOR_PART 64
 RP_DECISION(
     MINOR_PART, "parts",
     "a segment that is less than one of so many parts of its interval joins its neighbour: what "
@@ -41,13 +40,10 @@ RP_LIMIT(
     "from the one that launches to the main one, to the one that this waits for; beyond it the last "
     "one's own spans are named");
 
-uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
+uint16_t rp_host_time_classify(struct rp_host_time *h, rp_event e)
 {
     uint16_t *sign = &h->sign.at[h->t->ev.name[e]];
     struct rp_step_mark mark;
-
-    if (*sign != SIGN_UNKNOWN)
-        return *sign;
     const char *name = rp_trace_str(h->t, h->t->ev.name[e]);
     *sign = rp_host_signs(name);
     /* a server's range counts also if the profiler marks the steps */

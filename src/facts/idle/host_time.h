@@ -68,8 +68,16 @@ enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *tr
                                struct rp_err *err);
 void rp_host_time_release(struct rp_host_time *h);
 
+#define RP_HOST_SIGN_UNKNOWN UINT16_MAX /* the name was not classified yet */
+uint16_t rp_host_time_classify(struct rp_host_time *h, rp_event e);
+
 /* Bits of enum rp_host_sign of a span's name. */
-uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e);
+static inline uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
+{
+    uint16_t sign = h->sign.at[h->t->ev.name[e]];
+
+    return sign != RP_HOST_SIGN_UNKNOWN ? sign : rp_host_time_classify(h, e);
+}
 
 /* Divides [begin, end) of a thread into `segments`. An interval shorter than RP_HOST_LONG_NS
    becomes one segment, with the cause of most time. Linear in the spans inside. */

@@ -23,6 +23,8 @@ enum rp_sim_lean {
     RP_LEAN_FASTER,
     RP_LEANS
 };
+#define RP_LEANS_ANY   ((1u << RP_LEANS) - 1)
+#define RP_LEANS_RATES (1u << RP_LEAN_SLOWER | 1u << RP_LEAN_FASTER)
 
 struct rp_sim_blocks; /* nodes of ranks that are packed (packed_run.h) */
 
@@ -86,7 +88,8 @@ struct rp_sim_run {
         edges_factor; /* factor for the time of a step before its first and after its last task */
     enum rp_sim_way way;
     enum rp_sim_lean lean;
-    bool leans;          /* a what-if depends on something unknown, such as the transport */
+    unsigned leans;      /* a what-if depends on something unknown, such as the transport: a bit
+                            for each lean that makes a difference */
     bool uses_transport; /* ... on the transport */
     const char *latency_doubt, *rate_doubt; /* if so, what it is; static texts */
     struct rp_arena *says; /* NULL, or the arena for what what-ifs say about their changes: */

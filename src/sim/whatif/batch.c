@@ -26,7 +26,7 @@ static double work_factor(struct rp_sim_run *run, double factor)
     enum rp_sim_lean shorter = factor < 1 ? RP_LEAN_SLOWER : RP_LEAN_FASTER;
 
     if (factor != 1)
-        run->leans = true;
+        run->leans = RP_LEANS_ANY;
     return pow(factor, run->lean == longer ? MOST_POWER : run->lean == shorter ? LEAST_POWER : 1);
 }
 

@@ -537,7 +537,8 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
         code = find_edges_out(&m, err);
     if (code == RP_OK)
         code = find_unexplained(&m, err);
-    run->leans = run->uses_transport = true;
+    run->leans = RP_LEANS_ANY;
+    run->uses_transport = true;
     run->latency_doubt = m.transport.one_size
                              ? "all recorded all-reduces have about the same size, so latency and "
                                "rate of the transport are not known separately"

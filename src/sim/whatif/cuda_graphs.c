@@ -12,6 +12,7 @@
 #include "sim/whatif/optimizer_kind.h"
 #include "sim/whatif/repeats.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define GRAPH_GAP_NS 300
@@ -361,15 +362,20 @@ static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args 
     return shrink_lags(run, r, err);
 }
 
-/* Whether most kernels are launched by CUDA graphs already. */
-static bool is_graphed(const struct rp_sim_run *run)
+/* Whether most kernels are launched by CUDA graphs already; each name is examined once. */
+static enum rp_code is_graphed(const struct rp_sim_run *run, bool *out, struct rp_err *err)
 {
+    size_t nnames = run->graph->names.n;
+    RP_FREED uint8_t *launches = calloc(nnames + 1, 1);
     size_t graphs = 0, single = 0,
            kernels =
                0; /* kernels are counted, because not every kernel of a graph shows its launch */
 
+    RP_TRY(rp_err_need(launches, err, "simulating"));
+    for (size_t i = 0; i < nnames; i++)
+        launches[i] = rp_sim_means(run->graph->names.at[i], RP_SIM_LAUNCHES_GRAPH);
     for (uint32_t v = 0; v < rp_sim_nnodes(run); v++) {
-        bool graph = rp_sim_means(rp_sim_node_name(run, v), RP_SIM_LAUNCHES_GRAPH);
+        bool graph = launches[rp_sim_node(run, v)->name];
 
         if (!rp_sim_in_steps(run, v))
             continue;
@@ -378,7 +384,8 @@ static bool is_graphed(const struct rp_sim_run *run)
         for (uint32_t i = run->tasks.first.at[v]; i < run->tasks.first.at[v + 1]; i++)
             single += !graph && RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH;
     }
-    return graphs && 2 * single < kernels;
+    *out = graphs && 2 * single < kernels;
+    return RP_OK;
 }
 
 /* Whether threads carry collectives. */
@@ -411,7 +418,10 @@ static enum rp_whatif_verdict cuda_graphs_applies(const struct rp_sim_run *run,
             "part of the step, as in cuda-graphs=forward");
     if (args)
         return RP_WHATIF_APPLIES;
-    if (is_graphed(run))
+    bool graphed = false;
+    if (is_graphed(run, &graphed, why) != RP_OK)
+        return RP_WHATIF_CANNOT;
+    if (graphed)
         return RP_WHATIF_SAY(why, NOT, "most kernels are launched by CUDA graphs already");
     if (rp_sim_repeats_find(run, &scratch, &r, why) == RP_OK) {
         verdict = verdict_of(&r);

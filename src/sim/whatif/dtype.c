@@ -244,7 +244,7 @@ static struct parts parts_of(const struct rp_sim_run *run)
 /* The ratio at the end of the model's interval to which the run leans. */
 static double leaning_ratio(struct rp_sim_run *run, const struct rp_sim_ratio *ratio)
 {
-    run->leans = true;
+    run->leans |= RP_LEANS_RATES;
     return (double)(run->lean == RP_LEAN_SLOWER   ? ratio->high
                     : run->lean == RP_LEAN_FASTER ? ratio->low
                                                   : ratio->ratio);

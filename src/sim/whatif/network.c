@@ -226,7 +226,8 @@ static enum rp_code ranks_apply(struct rp_sim_run *run, const struct rp_whatif_a
     RP_TRY(read_ranks(args, &net, &n, err));
     RP_TRY(rp_sim_expect_slowest(run, n, err));
     RP_TRY(share_machine(run, &net, n, &shared, err));
-    run->leans = run->uses_transport = true;
+    run->leans = RP_LEANS_ANY;
+    run->uses_transport = true;
     run->latency_doubt = run->parts[0]->collectives.on_host
                              ? "whether more ranks share the cores of a machine is not known"
                              : "the latency of the transport is estimated";

@@ -58,7 +58,7 @@ enum rp_code rp_sim_mask_attention(struct rp_sim_run *run, uint32_t node,
 double rp_sim_lean_by(struct rp_sim_run *run, double part)
 {
     if (part > 0)
-        run->leans = true;
+        run->leans |= RP_LEANS_RATES;
     return run->lean == RP_LEAN_SLOWER   ? 1 + part
            : run->lean == RP_LEAN_FASTER ? 1 / (1 + part)
                                          : 1;

@@ -397,7 +397,7 @@ static enum rp_code overlap_apply(struct rp_sim_run *run, const struct rp_whatif
         code = find_kinds(run, &kinds, err);
     for (size_t k = 0; k < kinds.cap; k++)
         if (kinds.value[k] == ALONE || kinds.value[k] == INPUT) {
-            run->leans = true;
+            run->leans = RP_LEANS_ANY;
             run->latency_doubt = "what comes after a collective may need its result";
         }
     sum_transfers(run, &kinds, &all_ns, &input_ns);

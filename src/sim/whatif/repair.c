@@ -228,7 +228,8 @@ static enum rp_code find_chance(struct repair *r, struct rp_err *err)
             break;
         rp_peers_add(&others, &l[k].sum);
         r->by_chance[l[k].rank] = true;
-        r->run->leans |= l[k].sum.sum > 0;
+        if (l[k].sum.sum > 0)
+            r->run->leans |= 1u << RP_LEAN_MORE_LATENCY;
     }
     if (r->run->leans)
         r->run->latency_doubt = "work that is late by chance may stay so";
