@@ -79,7 +79,7 @@ int cli_bars(int fd); /* as in struct rp_print_options: only on a terminal */
 
 /* progress.c: a line on stderr, from the first second on, if stderr is a terminal. */
 struct cli_progress {
-    bool enabled, shown;
+    bool enabled, shown, screen; /* screen: not a log */
     bool anytime; /* an interrupt (Ctrl-C) waits until it is asked for, and then ends the work */
     double started, last;
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A progress line on stderr, from the first second on, redrawn at most five times a second. The
- * library calls cli_progress_report.
+ * A progress line on stderr, from the first second on, redrawn at most five times a second; in a
+ * log, a line every half minute of those commands that may be interrupted. The library calls
+ * cli_progress_report.
  */
 #include "cli/cli.h"
 
@@ -19,7 +20,9 @@ static double now(void)
 
 void cli_progress_begin(struct cli_progress *progress, bool quiet)
 {
-    *progress = (struct cli_progress){.enabled = !quiet && isatty(STDERR_FILENO), .started = now()};
+    *progress =
+        (struct cli_progress){.enabled = !quiet, .screen = isatty(STDERR_FILENO), .started = now()};
+    progress->last = progress->started;
 }
 
 void cli_progress_hold_interrupts(struct cli_progress *progress)
@@ -47,14 +50,16 @@ int cli_progress_report(void *user, const char *what, uint64_t done, uint64_t to
     if (!progress->enabled)
         return 0;
     double at = now();
-    if (at - progress->started < 1 || at - progress->last < 0.2)
+    if (at - progress->started < 1 || at - progress->last < (progress->screen ? 0.2 : 30) ||
+        (!progress->screen && !progress->anytime))
         return 0;
     progress->last = at;
-    progress->shown = true;
+    progress->shown = progress->screen;
+    const char *begin = progress->screen ? "\r\033[K" : "", *end = progress->screen ? "" : "\n";
     if (total)
-        fprintf(stderr, "\r\033[K%s: %.0f %%", what, 100.0 * (double)done / (double)total);
+        fprintf(stderr, "%s%s: %.0f %%%s", begin, what, 100.0 * (double)done / (double)total, end);
     else
-        fprintf(stderr, "\r\033[K%s: %.0f s", what, at - progress->started);
+        fprintf(stderr, "%s%s: %.0f s%s", begin, what, at - progress->started, end);
     fflush(stderr);
     return 0;
 }
