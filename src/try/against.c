@@ -12,8 +12,9 @@
     RP_FIELD(struct rp_try_against_row, member, type, unit, title, doc, flags)
 
 static const struct rp_field row_fields[] = {
-    ROW(rank, I64, COUNT, "rank", "1 is the fastest; of several, yours has a row too", RP_NULLABLE),
-    ROW(name, STR, NONE, "against", "as it was given; of git with its commit", 0),
+    ROW(rank, I64, COUNT, "rank", "of several, 1 is the fastest; as yours: not told apart from it",
+        RP_NULLABLE),
+    ROW(name, STR, NONE, "program", "as it was given, of git with its commit; or 'yours'", 0),
     ROW(measured, STR, NONE, "yours takes", "text output only", RP_SCREEN),
     ROW(same, STR, NONE, "same?", "how the parameters changed, or what was printed", 0),
     ROW(start, STR, NONE, "start-up", "text output only", RP_SCREEN),
@@ -60,46 +61,47 @@ static void set_interval(const struct rp_try_interval *x, size_t n, double *rati
     *high = n > 1 ? rp_try_ratio(x->high) : NAN;
 }
 
-static const char *interval_text(struct rp_arena *arena, double middle, double low, double high)
+static const char *interval_text(struct rp_arena *arena, size_t rounds, double middle, double low,
+                                 double high)
 {
-    if (!isfinite(low) || !isfinite(high))
-        return rp_arena_textf(arena, "%+.1f %% (one round)", 100 * middle);
+    if (rounds < 3)
+        return rp_arena_textf(arena, "%+.1f %% (only %zu round%s)", 100 * middle, rounds,
+                              rounds == 1 ? "" : "s");
     return rp_arena_textf(arena, "%+.1f %% [%.1f, %.1f]", 100 * middle, 100 * low, 100 * high);
 }
 
 static const char *measured_text(struct rp_arena *arena, const struct rp_try_side *side,
                                  const struct rp_try_against_row *row)
 {
-    const char *wall = interval_text(arena, row->measured_ratio, row->measured_low_ratio,
+    const char *wall = interval_text(arena, side->n, row->measured_ratio, row->measured_low_ratio,
                                      row->measured_high_ratio);
+    const char *spent = interval_text(arena, side->n, row->processor_ratio,
+                                      row->processor_low_ratio, row->processor_high_ratio);
 
     if (side->v.state == RP_TRY_FAILED)
         return rp_arena_textf(arena, "failed: %s", side->v.why);
     if (*side->refused)
         return rp_arena_textf(arena, "refused: %s (%s)", side->refused, wall);
+    if (side->by_spent && side->verdict == RP_TRY_EQUAL)
+        return rp_arena_textf(
+            arena, "no difference above %.1f %% processor time (%s by the clock)",
+            100 * fmax(fabs(row->processor_low_ratio), fabs(row->processor_high_ratio)), wall);
     if (side->by_spent)
-        return rp_arena_textf(arena, "%s processor time (%s by the clock)",
-                              interval_text(arena, row->processor_ratio, row->processor_low_ratio,
-                                            row->processor_high_ratio),
-                              wall);
+        return rp_arena_textf(arena, "%s processor time (%s by the clock)", spent, wall);
     if (side->verdict == RP_TRY_EQUAL)
         return rp_arena_textf(
             arena, "no difference above %.1f %%",
             100 * fmax(fabs(row->measured_low_ratio), fabs(row->measured_high_ratio)));
-    return rp_arena_textf(arena, "%s%s", side->verdict == RP_TRY_NOISY ? "too noisy: " : "", wall);
+    if (side->verdict != RP_TRY_NOISY)
+        return wall;
+    return rp_arena_textf(arena, "too noisy: %s, %s processor time", wall, spent);
 }
 
 static const char *verdict_text(const struct rp_try_side *side)
 {
-    static const char *const names[] = {[RP_TRY_UNDECIDED] = "noisy",
-                                        [RP_TRY_FASTER] = "faster",
-                                        [RP_TRY_SLOWER] = "slower",
-                                        [RP_TRY_EQUAL] = "equal",
-                                        [RP_TRY_NOISY] = "noisy"};
-
     return side->v.state == RP_TRY_FAILED ? "failed"
            : *side->refused               ? "refused"
-                                          : names[side->verdict];
+                                          : rp_try_verdict_name(side->verdict);
 }
 
 static void fill_side(const struct rp_try_duel *d, const struct rp_try_side *side,
@@ -107,6 +109,7 @@ static void fill_side(const struct rp_try_duel *d, const struct rp_try_side *sid
 {
     int64_t begin = middle_ns(side->begin_ns, d->whole ? 0 : side->n);
     int64_t own = middle_ns(d->side->begin_ns, d->whole ? 0 : d->side->n);
+    size_t rounds = side == d->side ? 0 : side->n;
 
     row->time_ns = middle_ns(side->ns, side->n);
     row->processor_ns = middle_ns(side->spent_ns, side->n);
@@ -115,16 +118,16 @@ static void fill_side(const struct rp_try_duel *d, const struct rp_try_side *sid
     row->clock_mhz = side->mhz_n ? (int64_t)(side->mhz / (double)side->mhz_n) : RP_ABSENT_I64;
     row->update_ratio = side->v.judged ? side->v.update_ratio : NAN;
     row->startup_ns = RP_ABSENT_I64;
+    set_interval(&side->wall, rounds, &row->measured_ratio, &row->measured_low_ratio,
+                 &row->measured_high_ratio);
+    set_interval(&side->spent, rounds, &row->processor_ratio, &row->processor_low_ratio,
+                 &row->processor_high_ratio);
     if (side == d->side)
         return;
-    set_interval(&side->wall, side->n, &row->measured_ratio, &row->measured_low_ratio,
-                 &row->measured_high_ratio);
-    set_interval(&side->spent, side->n, &row->processor_ratio, &row->processor_low_ratio,
-                 &row->processor_high_ratio);
     row->verdict = verdict_text(side);
-    row->by = side->verdict != RP_TRY_FASTER && side->verdict != RP_TRY_SLOWER ? NULL
-              : side->by_spent                                                 ? "processor time"
-                                                                               : "wall clock";
+    row->by = !side->verdict || side->verdict == RP_TRY_NOISY ? NULL
+              : side->by_spent                                ? "processor time"
+                                                              : "wall clock";
     row->reason = *side->v.why     ? rp_arena_text(arena, side->v.why)
                   : *side->refused ? rp_arena_text(arena, side->refused)
                                    : NULL;
@@ -136,38 +139,46 @@ static void fill_side(const struct rp_try_duel *d, const struct rp_try_side *sid
     row->start = rp_arena_textf(arena, "%+.1f s", (double)row->startup_ns / 1e9);
 }
 
-RP_ORDER(by_time, struct rp_try_against_row, RP_UP(time_ns))
+/* What is measurably faster than yours comes before it, what is slower behind it; what was not
+   compared comes last. */
+static int64_t rank_of(const struct rp_try_duel *d, const struct rp_try_side *side)
+{
+    return side->v.state == RP_TRY_FAILED || *side->refused || !side->n ? RP_ABSENT_I64
+           : side == d->side                                            ? 1
+           : side->verdict == RP_TRY_SLOWER                             ? 0
+           : side->verdict == RP_TRY_FASTER                             ? 2
+                                                                        : 1;
+}
+
+RP_ORDER(by_rank, struct rp_try_against_row, RP_COMPARE((uint64_t)a->rank, (uint64_t)b->rank),
+         RP_UP(time_ns))
 
 size_t rp_try_against_rows(const struct rp_try_duel *d, const struct rp_try_other *others,
                            struct rp_arena *arena, struct rp_try_against_row **out)
 {
-    size_t first = d->n > 2 ? 0 : 1, n = 0;
-
     *out = RP_ARENA_NEW(arena, struct rp_try_against_row, d->n);
-    for (size_t i = first; *out && i < d->n; i++) {
-        struct rp_try_against_row *row = &(*out)[n++];
+    for (size_t i = 0; *out && i < d->n; i++) {
+        struct rp_try_against_row *row = &(*out)[i];
 
-        *row = (struct rp_try_against_row){.name = "yours",
-                                           .verdict = "yours",
-                                           .measured_ratio = NAN,
-                                           .measured_low_ratio = NAN,
-                                           .measured_high_ratio = NAN,
-                                           .processor_ratio = NAN,
-                                           .processor_low_ratio = NAN,
-                                           .processor_high_ratio = NAN};
-        if (i) {
-            row->name = others[i - 1].name;
-            row->changed = others[i - 1].changed;
-            row->linked = others[i - 1].linked;
-        }
+        *row = (struct rp_try_against_row){.name = i ? others[i - 1].name : "yours",
+                                           .changed = i ? others[i - 1].changed : NULL,
+                                           .linked = i ? others[i - 1].linked : NULL,
+                                           .verdict = "yours"};
         fill_side(d, &d->side[i], arena, row);
+        row->rank = rank_of(d, &d->side[i]);
     }
-    rp_sort(*out, n, sizeof **out, by_time); /* rows without a time come first */
-    for (size_t i = 0, rank = 0; i < n; i++)
-        (*out)[i].rank = (*out)[i].time_ns == RP_ABSENT_I64 ? RP_ABSENT_I64
-                         : n == 1                           ? RP_ABSENT_I64
-                                                            : (int64_t)++rank;
-    return n;
+    if (!*out)
+        return 0;
+    rp_sort(*out, d->n, sizeof **out, by_rank);
+    for (size_t i = 0, first = 0; i < d->n; i++) {
+        struct rp_try_against_row *row = &(*out)[i];
+
+        first += first == 0 && row->rank == 1 ? i + 1 : 0;
+        row->rank = row->rank == RP_ABSENT_I64 || d->n == 2 ? RP_ABSENT_I64
+                    : row->rank == 1                        ? (int64_t)first
+                                                            : (int64_t)i + 1;
+    }
+    return d->n;
 }
 
 bool rp_try_against_holds(const struct rp_try_duel *d, const char *want)
@@ -195,17 +206,18 @@ static void put_cell(struct rp_out *to, const char *text)
     rp_out_text(to, " | ");
 }
 
-enum rp_code rp_try_against_comment(const char *path, const struct rp_try_comment *c,
-                                    struct rp_err *err)
+enum rp_code rp_try_against_comment(const char *path, const char *summary, const char *program,
+                                    const char *unit, const struct rp_try_against_row *rows,
+                                    size_t n, struct rp_err *err)
 {
     struct rp_out *to;
 
     RP_TRY(rp_out_open(path, &to, err));
-    rp_out_printf(to, "**%s**\n\n", c->summary);
+    rp_out_printf(to, "**%s**\n\n", summary);
     rp_out_text(to,
-                "| against | yours takes | same? | start-up | rounds |\n|---|---|---|---|---|\n");
-    for (size_t i = 0; i < c->n; i++) {
-        const struct rp_try_against_row *row = &c->rows[i];
+                "| program | yours takes | same? | start-up | rounds |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct rp_try_against_row *row = &rows[i];
 
         rp_out_text(to, "| ");
         put_cell(to, row->name);
@@ -214,6 +226,6 @@ enum rp_code rp_try_against_comment(const char *path, const struct rp_try_commen
         put_cell(to, row->start);
         rp_out_printf(to, "%lld |\n", (long long)row->rounds);
     }
-    rp_out_printf(to, "\n%s; %s. Measured by `reprise try --against`.\n", c->program, c->unit);
+    rp_out_printf(to, "\n%s; %s. Measured by `reprise try --against`.\n", program, unit);
     return rp_out_close(to, err);
 }

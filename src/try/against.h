@@ -9,7 +9,6 @@
  *     round 1   other, yours     else: both run from start to end
  *     …                          one number a round: the logarithm of yours over the other
  */
-#include "base/sha256.h"
 #include "result/result.h"
 #include "try/session.h"
 
@@ -42,7 +41,8 @@ struct rp_try_side { /* the first is yours */
     double begin_ns[RP_TRY_PROCESSES]; /* for a loop: the time from its start to the end of its
                                           first steps */
     double log[RP_TRY_PROCESSES], spent_log[RP_TRY_PROCESSES]; /* yours over it */
-    char output[RP_SHA256_TEXT];        /* for a whole run: a digest of its output */
+    char first[2 * RP_TRY_PATH], last[2 * RP_TRY_PATH]; /* of whole runs: what they printed */
+    double gain_ns, all_gain_ns; /* by yours in the timed steps, and in whole turns by our clock */
     struct rp_try_interval wall, spent; /* of the logarithms */
     enum rp_try_verdict verdict;        /* of yours against it */
     bool by_spent;                      /* by processor time */
@@ -55,14 +55,24 @@ struct rp_try_side { /* the first is yours */
 
 struct rp_try_duel {
     struct rp_try_session *s;
-    bool whole;               /* measured from start to end; otherwise by steps */
-    bool may_differ;          /* they need not compute the same */
-    size_t n, rounds, turn;   /* turn: steps */
-    struct rp_try_side *side; /* n, of calloc */
-    bool repeats;             /* its update at the end of a round is that of the first one */
-    bool unsteady;            /* the output of yours differs from run to run */
-    int64_t round_ns;         /* the last took so long */
+    bool whole;                    /* measured from start to end; otherwise by steps */
+    size_t n, rounds, turn, turns; /* steps of a turn, and turns of a round; 0: not chosen yet */
+    struct rp_try_side *side;      /* n, of calloc */
+    bool repeats;                  /* its update at the end of a round is that of the first one */
+    int64_t round_ns;              /* the last took so long */
 };
+
+/* ---- printed.c ---- */
+
+enum rp_try_printed {
+    RP_TRY_PRINTED_SAME,
+    RP_TRY_PRINTED_NOTHING,  /* or nothing that two runs of yours have in common */
+    RP_TRY_PRINTED_UNSTEADY, /* two runs of yours print another number of words */
+    RP_TRY_PRINTED_OTHER     /* `why` has the first difference */
+};
+/* Compares the files with what yours printed, what it printed in another run, and what the other
+   program printed. */
+enum rp_try_printed rp_try_printed(const char *const paths[3], char *why, size_t cap);
 
 /* ---- the answer ---- */
 
@@ -77,18 +87,13 @@ extern const struct rp_type rp_try_against_type;
 
 /* Whether yours is "faster" or "not-slower" than all of them, whichever is asked. */
 bool rp_try_against_holds(const struct rp_try_duel *d, const char *want);
-/* Makes a row for each other program, and one for yours if there are several; the fastest comes
-   first. */
+/* Makes a row for each program; the fastest comes first. */
 size_t rp_try_against_rows(const struct rp_try_duel *d, const struct rp_try_other *others,
                            struct rp_arena *arena, struct rp_try_against_row **out);
 /* The answer as a comment of a pull request. */
-struct rp_try_comment {
-    const char *summary, *program, *unit;
-    const struct rp_try_against_row *rows;
-    size_t n;
-};
-enum rp_code rp_try_against_comment(const char *path, const struct rp_try_comment *c,
-                                    struct rp_err *err);
+enum rp_code rp_try_against_comment(const char *path, const char *summary, const char *program,
+                                    const char *unit, const struct rp_try_against_row *rows,
+                                    size_t n, struct rp_err *err);
 
 /* Measures until everything is decided, or the time is over. */
 void rp_try_duel(struct rp_try_duel *d);

@@ -119,10 +119,11 @@ static const struct rp_type outcome_type = {"outcome", sizeof(struct try_outcome
 static const struct rp_field root_fields[] = {
     ROOT(program, STR, NONE, "program", "framework, optimizers and device of the program", 0),
     ROOT(unit, STR, NONE, "a step is", "what counts as a step", 0),
-    ROOT(step_ns, I64, NS, "unchanged", "median step of the unchanged program", RP_NULLABLE),
+    ROOT(step_ns, I64, NS, "unchanged", "median step of the unchanged program; null with --against",
+         RP_NULLABLE),
     RP_FIELD_LIST(struct try_root, changes, &row_type, "changes", "one of each variant", 0),
     RP_FIELD_LIST(struct try_root, against, &rp_try_against_type, "programs",
-                  "with --against: one of each other program", 0),
+                  "with --against: one of each program, the fastest first", 0),
     RP_FIELD_LIST(struct try_root, what_changed, &rp_type_string, "what changed",
                   "with --against: kernels and operators of a recording of each, by time", 0),
     ROOT(want, STR, NONE, NULL, "with --against: what was asked of yours, or null", 0),
@@ -195,17 +196,11 @@ static const char *same_text(struct rp_arena *arena, const struct rp_try_session
 
 static const char *verdict_text(const struct rp_try_session *s, const struct rp_try_variant *v)
 {
-    static const char *const names[] = {[RP_TRY_UNDECIDED] = "noisy",
-                                        [RP_TRY_FASTER] = "faster",
-                                        [RP_TRY_SLOWER] = "slower",
-                                        [RP_TRY_EQUAL] = "equal",
-                                        [RP_TRY_NOISY] = "noisy"};
-
     if (v == &s->variants[1] && v->state != RP_TRY_FAILED)
         return "unchanged";
     return v->state == RP_TRY_REFUSED  ? "refused"
            : v->state == RP_TRY_FAILED ? "failed"
-                                       : names[v->verdict];
+                                       : rp_try_verdict_name(v->verdict);
 }
 
 /* The column "measured": an interval, or what was found instead of one. */
@@ -380,11 +375,10 @@ static void fill_notes(struct rp_arena *arena, struct try_root *root,
                                        100 * rp_try_ratio(floor));
     else if (s->ended)
         root->warning = "the program came to its end: with more steps there would be more rounds";
-    root->legend = rp_arena_textf(
-        arena,
-        "how the parameters changed in the first %zu steps, beside the unchanged program; it says "
-        "nothing about later ones",
-        s->steps);
+    root->legend = rp_arena_textf(arena,
+                                  "%s in the first %zu steps, beside that of the unchanged "
+                                  "program; it says nothing about later ones",
+                                  rp_try_compared(s), s->steps);
 }
 
 static const char *unit_text(struct rp_arena *arena, const struct rp_try_facts *f)
@@ -688,7 +682,7 @@ static enum rp_code make_others(struct rp_try_session *s, const struct rp_settin
     return rp_arena_check(arena, "preparing programs", err);
 }
 
-/* A loop of a framework is recorded once more if there is time for it. */
+/* Loops of a framework that differ are recorded once more if there is time for it. */
 static void fill_changed(struct rp_arena *arena, struct try_root *root, const struct rp_try_duel *d,
                          const struct rp_try_other *others)
 {
@@ -698,7 +692,9 @@ static void fill_changed(struct rp_arena *arena, struct try_root *root, const st
     for (size_t i = 1; i < d->n && root->what_changed; i++) {
         size_t n = 0;
 
-        if (!d->whole && d->side[i].n && rp_clock_ns() + d->round_ns < d->s->deadline_ns)
+        bool differs = d->side[i].verdict == RP_TRY_FASTER || d->side[i].verdict == RP_TRY_SLOWER;
+
+        if (!d->whole && differs && rp_clock_ns() + d->round_ns < d->s->deadline_ns)
             n = rp_try_changed(d->s, &others[i - 1].program, arena, lines);
         for (size_t k = 0; k < n; k++)
             root->what_changed[root->nwhat_changed++] =
@@ -706,25 +702,53 @@ static void fill_changed(struct rp_arena *arena, struct try_root *root, const st
     }
 }
 
+static const struct rp_try_against_row *first_other(const struct try_root *root)
+{
+    return &root->against[!strcmp(root->against[0].verdict, "yours")];
+}
+
+/* Of several programs: where yours is among them. */
+static const char *tournament_text(struct rp_arena *arena, const struct try_root *root)
+{
+    size_t place = 1, ties = 0, compared = 0;
+
+    for (size_t i = 0; i < root->nagainst; i++) {
+        const char *verdict = root->against[i].verdict;
+
+        compared += root->against[i].rank != RP_ABSENT_I64;
+        place += !strcmp(verdict, "slower");
+        ties += !strcmp(verdict, "noisy") || !strcmp(verdict, "equal");
+    }
+    return rp_arena_textf(
+        arena, "yours is number %zu of %zu programs; not told apart: %zu, not compared: %zu", place,
+        root->nagainst, ties, root->nagainst - compared);
+}
+
 static const char *against_text(struct rp_arena *arena, const struct rp_try_duel *d,
                                 const struct try_root *root)
 {
-    const struct rp_try_against_row *row = root->against;
+    static const char *const says[] = {[RP_TRY_UNDECIDED] = "undecided against",
+                                       [RP_TRY_FASTER] = "yours is faster than",
+                                       [RP_TRY_SLOWER] = "yours is slower than",
+                                       [RP_TRY_EQUAL] = "yours takes as long as",
+                                       [RP_TRY_NOISY] = "undecided against"};
+    const struct rp_try_against_row *other = first_other(root);
 
     if (!d->rounds)
         return "undecided: the time was over before each program had run once ('--time')";
     if (d->n > 2)
-        return rp_arena_textf(arena, "the fastest of %zu programs: %s%s", d->n, row->name,
-                              root->wanted ? "" : "; yours is not what was wanted of it");
-    return d->side[1].v.state == RP_TRY_FAILED || *d->side[1].refused
-               ? rp_arena_textf(arena, "yours against %s: %s", row->name, row->measured)
-           : d->side[1].verdict == RP_TRY_FASTER
-               ? rp_arena_textf(arena, "yours is faster than %s: %s", row->name, row->measured)
-           : d->side[1].verdict == RP_TRY_SLOWER
-               ? rp_arena_textf(arena, "yours is slower than %s: %s", row->name, row->measured)
-           : d->side[1].verdict == RP_TRY_EQUAL
-               ? rp_arena_textf(arena, "yours takes as long as %s: %s", row->name, row->measured)
-               : rp_arena_textf(arena, "undecided against %s: %s", row->name, row->measured);
+        return tournament_text(arena, root);
+    return rp_arena_textf(arena, "%s %s: %s",
+                          other->reason ? "yours against" : says[d->side[1].verdict], other->name,
+                          other->measured);
+}
+
+/* Joins what is to be known about the measurement. */
+static void add_note(struct rp_arena *arena, struct try_root *root, const char *name,
+                     const char *what, const char *more)
+{
+    root->warning = rp_arena_textf(arena, "%s%s%s: %s%s", root->warning ? root->warning : "",
+                                   root->warning ? "; " : "", name, what, more);
 }
 
 static enum rp_code fill_against(struct rp_arena *arena, struct try_root *root,
@@ -745,20 +769,20 @@ static enum rp_code fill_against(struct rp_arena *arena, struct try_root *root,
     root->whole = d->whole;
     root->want = rp_settings_text(settings, "want");
     root->wanted = rp_try_against_holds(d, root->want);
-    root->step_ns = d->side->n ? (int64_t)d->side->ns[d->side->n - 1] : RP_ABSENT_I64;
+    root->step_ns = RP_ABSENT_I64;
     root->speedup_ratio = NAN;
     root->steps = d->whole ? 0 : (int64_t)s->steps;
     root->elapsed_ns = rp_clock_ns() - s->begun_ns;
     for (size_t i = 0; i + 1 < d->n; i++) {
-        if (others[i].changed)
-            root->warning = others[i].changed;
+        const char *name = others[i].name;
+
+        if (others[i].changed && (!root->warning || !strstr(root->warning, others[i].changed)))
+            add_note(arena, root, "yours", others[i].changed, "");
         if (*d->side[i + 1].clock)
-            root->warning =
-                rp_arena_textf(arena, "%s%s%s: %s", root->warning ? root->warning : "",
-                               root->warning ? "; " : "", others[i].name, d->side[i + 1].clock);
+            add_note(arena, root, name, d->side[i + 1].clock, "");
         if (others[i].linked)
-            root->skipped = rp_arena_textf(arena, "%s: of your folder, because git ignores it: %s",
-                                           others[i].name, others[i].linked);
+            add_note(arena, root, name,
+                     "from your folder, because git ignores it: ", others[i].linked);
     }
     root->summary = against_text(arena, d, root);
     if (!rp_settings_flag(settings, "no-predict"))
@@ -820,14 +844,11 @@ static enum rp_code try_write(const struct rp_settings *settings, struct rp_resu
                               struct rp_err *err)
 {
     const struct try_root *root = result->root;
-    const struct rp_try_comment comment = {.summary = root->summary,
-                                           .program = root->program,
-                                           .unit = root->unit,
-                                           .rows = root->against,
-                                           .n = root->nagainst};
 
     (void)settings;
-    return root->comment ? rp_try_against_comment(root->comment, &comment, err) : RP_OK;
+    return root->comment ? rp_try_against_comment(root->comment, root->summary, root->program,
+                                                  root->unit, root->against, root->nagainst, err)
+                         : RP_OK;
 }
 
 static enum rp_code try_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,

@@ -363,7 +363,7 @@ const struct rp_try_change rp_try_changes[] = {
     {"foreach", "optimizer", NULL, RP_TRY_SAME_ROUNDING, NULL, NULL,
      "torch.optim.AdamW(..., foreach=True); the same for Adam, SGD, Adagrad", unfit_foreach},
     {"compile", "compile", "compile", RP_TRY_SAME_KERNELS, NULL, NULL,
-     "model.compile() before the first call, inside DistributedDataParallel", unfit_compile},
+     "model.compile() before the first call, inside DistributedDataParallel; nn.Sequential: torch.compile(model)", unfit_compile},
     {"reduce-overhead", "compile", "compile+cuda-graphs=forward+cuda-graphs=backward", RP_TRY_SAME_KERNELS, NULL, NULL,
      "model.compile(mode=\"reduce-overhead\") before the first call", unfit_reduce},
     {"channels-last", "", "channels-last", RP_TRY_SAME_KERNELS, NULL, NULL,

@@ -36,40 +36,58 @@ static pid_t parent_of(pid_t pid)
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-static bool descends_from(pid_t pid, pid_t from)
+static bool is_below(const struct rp_try_process *known, size_t n, pid_t of, pid_t parent)
 {
-    for (int depth = 0; pid > 1 && depth < 64; depth++) {
-        pid = parent_of(pid);
-        if (pid == from)
-            return true;
+    bool below = parent == of;
+
+    for (size_t i = 0; i < n && !below; i++)
+        below = known[i].pid == parent;
+    return below;
+}
+
+/* Lists the descendants of a process. */
+static void find_descendants(pid_t of, struct rp_try_processes *out)
+{
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    size_t n = 0;
+
+    out->n = 0;
+    while (dir && (entry = readdir(dir))) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        if (pid > 1 && rp_vec_push(out, ((struct rp_try_process){pid, parent_of(pid)}), NULL))
+            break;
     }
-    return false;
+    if (dir)
+        closedir(dir);
+    for (bool more = true; more;) { /* they come to the front */
+        more = false;
+        for (size_t i = n; i < out->n; i++)
+            if (is_below(out->at, n, of, out->at[i].parent)) {
+                struct rp_try_process found = out->at[i];
+
+                out->at[i] = out->at[n];
+                out->at[n++] = found;
+                more = true;
+            }
+    }
+    out->n = n;
 }
 
 /* Kills all descendants of this process until there are none. */
 static void kill_descendants(void)
 {
-    pid_t self = getpid();
-    bool found = true;
+    struct rp_try_processes found = {0};
 
-    for (int i = 0; i < 20 && found; i++) {
-        DIR *dir = opendir("/proc");
-        struct dirent *entry;
-
-        found = false;
-        while (dir && (entry = readdir(dir))) {
-            pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-            if (pid > 1 && descends_from(pid, self)) {
-                found = true;
-                kill(pid, SIGKILL);
-            }
-        }
-        if (dir)
-            closedir(dir);
+    for (int i = 0; i < 20 && (!i || found.n); i++) {
+        find_descendants(getpid(), &found);
+        for (size_t k = 0; k < found.n; k++)
+            kill(found.at[k].pid, SIGKILL);
         while (waitpid(-1, NULL, WNOHANG) > 0)
             continue;
     }
+    rp_vec_release(&found);
 }
 
 static void program_exec(const struct rp_try_start *start)
@@ -90,14 +108,14 @@ static void program_exec(const struct rp_try_start *start)
 
 static void redirect(const struct rp_try_start *start)
 {
+    static const char *const names[] = {RP_TRY_OUT, RP_TRY_LOG};
     char path[PATH_MAX + 16];
-    int in = open("/dev/null", O_RDONLY | O_CLOEXEC), out;
 
-    snprintf(path, sizeof path, "%s/" RP_TRY_LOG, start->scratch);
-    out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    dup2(in, STDIN_FILENO);
-    dup2(out, STDOUT_FILENO);
-    dup2(out, STDERR_FILENO);
+    dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", start->scratch, names[i]);
+        dup2(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644), STDOUT_FILENO + i);
+    }
 }
 
 /* Notes the time that the program has used, as three numbers. */
@@ -218,8 +236,8 @@ enum rp_code rp_try_child_start(const struct rp_try_start *start, struct rp_try_
         keeper_run(start, parent, told[1]);
     close(told[1]);
     if (child->keeper < 0 ||
-        read(told[0], &child->group, sizeof child->group) != (ssize_t)sizeof child->group)
-        child->group = 0; /* the log says why; the end is found when a line is read */
+        read(told[0], &child->program, sizeof child->program) != (ssize_t)sizeof child->program)
+        child->program = 0; /* the log says why; the end is found when a line is read */
     close(told[0]);
     if (child->keeper < 0) {
         close(child->listening);
@@ -232,9 +250,29 @@ enum rp_code rp_try_child_start(const struct rp_try_start *start, struct rp_try_
 
 void rp_try_child_freeze(struct rp_try_child *child, bool frozen)
 {
-    if (child->group > 0 && !child->gone && child->frozen != frozen)
-        kill(-child->group, frozen ? SIGSTOP : SIGCONT);
+    if (child->program <= 0 || child->gone || child->frozen == frozen)
+        return;
+    if (frozen)
+        find_descendants(child->keeper, &child->processes);
+    for (size_t i = 0; i < child->processes.n; i++)
+        kill(child->processes.at[i].pid, frozen ? SIGSTOP : SIGCONT);
     child->frozen = frozen;
+}
+
+int64_t rp_try_child_processor_ns(struct rp_try_child *child)
+{
+    int64_t sum = 0;
+
+    find_descendants(child->keeper, &child->processes);
+    for (size_t i = 0; i < child->processes.n; i++) {
+        struct timespec used;
+        clockid_t clock;
+
+        if (!clock_getcpuclockid(child->processes.at[i].pid, &clock) &&
+            !clock_gettime(clock, &used))
+            sum += (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+    }
+    return sum;
 }
 
 void rp_try_child_end(struct rp_try_child *child)
@@ -251,6 +289,7 @@ void rp_try_child_end(struct rp_try_child *child)
         close(child->ranks[i]->fd);
         free(child->ranks[i]);
     }
+    rp_vec_release(&child->processes);
     close(child->listening);
     snprintf(path, sizeof path, "%s/" RP_TRY_SOCKET, child->scratch);
     unlink(path);

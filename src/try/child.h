@@ -6,10 +6,10 @@
  *     reprise ── keeper ── program ── ranks, loaders …
  *
  * The keeper adopts every process that loses its parent, so that none is left when it ends; it ends
- * with the program, when it is told to, and when reprise dies. The program is the leader of a
- * process group, which is stopped between its turns: loaders do not work ahead meanwhile.
+ * with the program, when it is told to, and when reprise dies. All processes below it are stopped
+ * between the turns of the program: nothing works ahead meanwhile.
  */
-#include "base/err.h"
+#include "base/vec.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -44,11 +44,21 @@ struct rp_try_rank {
     char bytes[RP_TRY_LINE];
 };
 
+struct rp_try_process {
+    pid_t pid, parent;
+};
+
+struct rp_try_processes {
+    struct rp_try_process *at;
+    size_t n, cap;
+};
+
 struct rp_try_child {
-    pid_t keeper, group;
+    pid_t keeper, program;
     int listening;
     bool frozen, gone;
-    int status; /* once gone: of wait */
+    int status;                        /* once gone: of wait */
+    struct rp_try_processes processes; /* of the program, as they were last seen */
     char scratch[RP_TRY_PATH];
     int64_t world; /* number of ranks, as they report it; 0 if none has connected */
     size_t nranks;
@@ -61,7 +71,8 @@ struct rp_try_spent { /* time used by a program from its start to its end, with 
 
 /* The socket in the scratch folder to which the hook connects. */
 #define RP_TRY_SOCKET "line"
-#define RP_TRY_LOG    "log" /* the output of the program */
+#define RP_TRY_LOG    "log" /* what the program writes to standard error */
+#define RP_TRY_OUT    "out" /* and to standard output */
 #define RP_TRY_SPENT  "spent"
 
 enum rp_code rp_try_child_start(const struct rp_try_start *start, struct rp_try_child **out,
@@ -76,7 +87,10 @@ int rp_try_child_line(struct rp_try_child *child, int timeout_ms, char *line, si
 /* Sends a line to every rank. */
 void rp_try_child_tell(struct rp_try_child *child, const char *line);
 
+/* Stops all its processes, or lets them go on. */
 void rp_try_child_freeze(struct rp_try_child *child, bool frozen);
+/* Returns the processor time that all its processes have used so far. */
+int64_t rp_try_child_processor_ns(struct rp_try_child *child);
 
 /* Gives the time that it has used, once it has ended. */
 bool rp_try_child_spent(const struct rp_try_child *child, struct rp_try_spent *out);

@@ -9,30 +9,43 @@
 #include "try/against.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TURNS        12    /* of a loop in a round */
+#define TURNS        12 /* of a loop in a round, or more, as long as its processes took to start */
+#define TURNS_MOST   48
 #define TURN_NS      150e6 /* a turn takes about this long */
 #define TURN_STEPS   50
-#define LEAST_TURNS  3 /* a loop that ends with fewer turns is measured from start to end */
-#define SLOWER_CLOCK 0.7
+#define LEAST_TURNS  3    /* a loop that ends with fewer turns is measured from start to end */
+#define SLOWER_CLOCK 0.95 /* the part of the timed steps that the program tells of */
+#define LARGE_GAIN   0.3  /* of a step */
+#define SOME         8    /* one of so many turns */
 #define CLOCK_APART  0.03 /* of a logarithm: clocks of a device vary by less from turn to turn */
 #define LEFT_OUT     2    /* times that an update of later steps is smaller than the other */
-#define BUSY         0.2 /* a part of the time, in the round in which it waited least for a processor */
+#define BUSY         0.2  /* of a processor */
+#define AS_MANY      0.1  /* of a logarithm: so many processors are as many */
 
 /* ------------------------------------------------------------------ a round of loops */
 
 struct turns { /* of one side in one round */
     size_t n;
-    double ns[TURNS], spent_ns[TURNS], log[TURNS], spent_log[TURNS], clock_ns, told_ns;
+    double ns[TURNS_MOST], spent_ns[TURNS_MOST], log[TURNS_MOST], spent_log[TURNS_MOST];
+    double gain[TURNS_MOST], all_gain[TURNS_MOST]; /* by yours, a step and in all */
+    double clock_ns, last_ns; /* of all turns, and of the last one, our clock */
+    size_t told;              /* turns of which it tells all */
 };
 
-static void refuse(struct rp_try_side *side, const char *why)
+RP_PRINTF(2, 3) static void refuse(struct rp_try_side *side, const char *fmt, ...)
 {
-    if (!*side->refused)
-        snprintf(side->refused, sizeof side->refused, "%s", why);
+    va_list args;
+
+    if (*side->refused)
+        return;
+    va_start(args, fmt);
+    vsnprintf(side->refused, sizeof side->refused, fmt, args);
+    va_end(args);
 }
 
 /* Starts the processes of a round, one after the other, up to the end of their first steps. */
@@ -73,10 +86,13 @@ static bool take_turns(struct rp_try_duel *d, struct turns *turns, size_t turn)
         struct turns *t = &turns[i];
 
         t->ns[turn] = side->v.state == RP_TRY_ALIVE ? rp_try_turn(d->s, &side->v, d->turn) : NAN;
-        t->spent_ns[turn] =
-            isfinite(t->ns[turn]) ? (double)side->v.spent_ns / (double)d->turn : NAN;
+        t->spent_ns[turn] = NAN;
         if (isfinite(t->ns[turn])) {
-            t->told_ns += t->ns[turn] * (double)d->turn;
+            t->spent_ns[turn] = (double)side->v.spent_ns / (double)d->turn;
+            double told = t->ns[turn] * (double)d->turn;
+
+            t->told += told >= SLOWER_CLOCK * (double)side->v.timed_ns;
+            t->last_ns = (double)side->v.clock_ns / (double)d->turn;
             t->clock_ns += (double)side->v.clock_ns;
             side->mhz += side->v.mhz;
             side->mhz_n += side->v.mhz > 0;
@@ -84,21 +100,42 @@ static bool take_turns(struct rp_try_duel *d, struct turns *turns, size_t turn)
     }
     for (size_t i = 0; i < d->n; i++) {
         turns[i].log[turn] = log(turns[0].ns[turn]) - log(turns[i].ns[turn]);
+        turns[i].gain[turn] = turns[i].ns[turn] - turns[0].ns[turn];
+        turns[i].all_gain[turn] = turns[i].last_ns - turns[0].last_ns;
         turns[i].spent_log[turn] = log(turns[0].spent_ns[turn]) - log(turns[i].spent_ns[turn]);
     }
     return d->side[0].v.state == RP_TRY_ALIVE;
 }
 
-/* Our time includes the one step of a turn that is not timed, and must be a little longer. */
-static void check_clock(const struct rp_try_duel *d, struct rp_try_side *side,
-                        const struct turns *t)
+/* By our clock, the timed steps take as long as the program tells. On a busy machine that is not so
+   in each turn, but in some. */
+static void check_clock(struct rp_try_side *side, const struct turns *t, size_t n)
 {
-    double timed = t->clock_ns * (double)d->turn / (double)(d->turn + 1);
+    if (t->clock_ns > 2 * TURN_NS && t->told * SOME < n)
+        refuse(side, "its clock was changed: its steps take longer than it tells");
+}
 
-    if (t->told_ns < SLOWER_CLOCK * timed && t->clock_ns > 2 * TURN_NS)
-        refuse(side,
-               "its timed steps are shorter than the others: work was moved out of them, or its "
-               "clock was changed");
+/* What yours gains in the timed steps of a turn, it gains in the whole turn. */
+static void check_gain(struct rp_try_side *yours, struct rp_try_side *side, const struct turns *t,
+                       size_t n)
+{
+    double gain = rp_try_middle(t->gain, n), all_gain = rp_try_middle(t->all_gain, n);
+
+    side->gain_ns += gain;
+    side->all_gain_ns += all_gain;
+    if (gain > LARGE_GAIN * rp_try_middle(t->ns, n) && all_gain < gain / 2)
+        refuse(yours, "its timed steps are shorter than the others: work was moved out of them");
+}
+
+/* What repeats itself in the second round does so in all of them. */
+static void judge_again(struct rp_try_duel *d)
+{
+    struct rp_try_difference now = {0};
+
+    if (d->s->variants[1].difference.exact &&
+        rp_try_compare(d->side->v.update, d->s->variants[0].update, &now, NULL) == RP_OK &&
+        !(now.ratio[now.n - 1] <= RP_TRY_ROUNDING))
+        refuse(d->side, "it does not do the same in every round");
 }
 
 /* The update of yours in the first round is the reference for all, and that of the second round
@@ -112,8 +149,11 @@ static void judge_updates(struct rp_try_duel *d)
         (void)!rename(d->side->v.update, first->update);
         return;
     }
-    if (d->rounds > 1 ||
-        rp_try_compare(d->side->v.update, first->update, &again->difference, NULL) != RP_OK)
+    if (d->rounds > 1) {
+        judge_again(d);
+        return;
+    }
+    if (rp_try_compare(d->side->v.update, first->update, &again->difference, NULL) != RP_OK)
         return;
     for (size_t i = 1; i < d->n; i++)
         if (d->side[i].v.state == RP_TRY_ALIVE)
@@ -129,11 +169,11 @@ static void judge_later(struct rp_try_duel *d, struct rp_try_side *side)
     if (rp_try_compare(side->v.update, d->side->v.update, &later, NULL) != RP_OK)
         refuse(side, "it did not do all of the steps that were timed");
     else if (later.size[0] > LEFT_OUT || later.size[0] * LEFT_OUT < 1)
-        refuse(side, "it does not do the same in later steps: the parameters change by another "
-                     "amount after the first steps");
+        refuse(side, "it does not do the same in later steps: %s has another size then",
+               rp_try_compared(d->s));
     else if (side->v.exact && d->repeats && !later.exact && later.ratio[0] > RP_TRY_ROUNDING)
-        refuse(side, "it does not do the same in later steps: the update of the parameters is "
-                     "equal in the first steps only");
+        refuse(side, "it does not do the same in later steps: %s is equal in the first steps only",
+               rp_try_compared(d->s));
 }
 
 /* The same steps were timed on all sides, so updates at the end of the turns can be compared, too:
@@ -164,8 +204,7 @@ static void end_round(struct rp_try_duel *d)
         struct rp_try_variant *v = &d->side[i].v;
 
         rp_try_stop(v);
-        if (v->state == RP_TRY_ALIVE || strstr(v->why, "came to its end") ||
-            strstr(v->why, "the time was over") || !strcmp(v->why, "interrupted"))
+        if (v->state == RP_TRY_ALIVE || rp_try_was_cut(v))
             v->state = RP_TRY_WAITING;
         if (v->state == RP_TRY_WAITING)
             v->why[0] = '\0';
@@ -188,24 +227,31 @@ static bool round_of_loops(struct rp_try_duel *d)
     size_t turn = 0;
 
     d->s->ended = false;
+    int64_t begun_ns = rp_clock_ns();
     bool good = turns && begin_loops(d, d->rounds % 2);
+    int64_t started_ns = rp_clock_ns();
 
     if (good && !d->turn)
         choose_turn(d);
     if (good)
         judge_updates(d);
-    while (good && turn < TURNS && rp_try_session_goes_on(d->s, "measuring"))
+    while (good && rp_try_session_goes_on(d->s, "measuring") &&
+           turn < (d->turns ? d->turns : TURNS_MOST) &&
+           (turn < TURNS || d->turns || rp_clock_ns() - started_ns < started_ns - begun_ns))
         good = take_turns(d, turns, turn++);
+    if (good && !d->turns && turn >= TURNS)
+        d->turns = turn;
     good = turns && (good || (d->s->ended && turn > LEAST_TURNS));
     for (size_t i = 0; i < d->n && good && turn > LEAST_TURNS; i++) {
         struct turns *t = &turns[i];
 
-        check_clock(d, &d->side[i], t);
+        check_clock(&d->side[i], t, turn);
+        check_gain(d->side, &d->side[i], t, turn);
         if (isfinite(rp_try_middle(t->log, turn)))
             add_round(&d->side[i], rp_try_middle(t->ns, turn), rp_try_middle(t->spent_ns, turn),
                       rp_try_middle(t->log, turn), rp_try_middle(t->spent_log, turn));
     }
-    if (good && turn == TURNS)
+    if (good && turn == d->turns)
         judge_all_later(d);
     for (size_t i = 1; i < d->n && *d->side->refused;
          i++) /* of yours, and all that is said of it */
@@ -217,22 +263,6 @@ static bool round_of_loops(struct rp_try_duel *d)
 
 /* ------------------------------------------------------------------ a round of whole programs */
 
-static void digest_output(const struct rp_try_side *side, char out[RP_SHA256_TEXT])
-{
-    char path[2 * RP_TRY_PATH], bytes[4096];
-    struct rp_sha256 hash;
-    size_t n;
-
-    snprintf(path, sizeof path, "%s/" RP_TRY_LOG, side->v.child->scratch);
-    FILE *f = fopen(path, "re");
-    rp_sha256_begin(&hash);
-    while (f && (n = fread(bytes, 1, sizeof bytes, f)) > 0)
-        rp_sha256_add(&hash, bytes, n);
-    rp_sha256_text(&hash, out);
-    if (f)
-        fclose(f);
-}
-
 static bool round_of_wholes(struct rp_try_duel *d)
 {
     double ns[RP_TRY_OTHERS + 1], spent[RP_TRY_OTHERS + 1];
@@ -241,15 +271,14 @@ static bool round_of_wholes(struct rp_try_duel *d)
         size_t i = d->rounds % 2 ? d->n - 1 - k : k;
         struct rp_try_side *side = &d->side[i];
         struct rp_try_spent used;
-        char output[RP_SHA256_TEXT];
 
         ns[i] = spent[i] = NAN;
         if (side->v.state == RP_TRY_FAILED)
             continue;
         if (rp_try_run_alone(d->s, &side->v, &used)) {
-            digest_output(side, output);
-            d->unsteady |= !i && side->n && strcmp(side->output, output) != 0;
-            memcpy(side->output, output, sizeof output);
+            snprintf(side->last, sizeof side->last, "%s/" RP_TRY_OUT, side->v.child->scratch);
+            if (!*side->first)
+                memcpy(side->first, side->last, sizeof side->first);
             ns[i] = (double)used.wall_ns;
             spent[i] = (double)used.processor_ns;
             if (used.memory_bytes > side->v.memory_bytes)
@@ -268,15 +297,25 @@ static bool round_of_wholes(struct rp_try_duel *d)
 
 /* ------------------------------------------------------------------ looking */
 
-/* Processor time is evidence for a program that computes, and not on a device. */
-static bool has_witness(const struct rp_try_duel *d, const struct rp_try_side *side)
+/* How many processors it used, in the round in which it waited least for one. */
+static double processors(const struct rp_try_side *side)
 {
-    const char *device = rp_try_fact(&d->s->facts, "device");
     double most = 0;
 
     for (size_t i = 0; i < side->n; i++)
         most = fmax(most, side->spent_ns[i] / side->ns[i]);
-    return (!*device || !strcmp(device, "cpu")) && most > BUSY;
+    return most;
+}
+
+/* Processor time is evidence for programs that compute, not on a device, and on as many processors
+   as one another. */
+static bool has_witness(const struct rp_try_duel *d, const struct rp_try_side *side)
+{
+    const char *device = rp_try_fact(&d->s->facts, "device");
+    double own = processors(d->side), other = processors(side);
+
+    return (!*device || !strcmp(device, "cpu")) && fmin(own, other) > BUSY &&
+           fabs(log(own / other)) < AS_MANY;
 }
 
 static bool is_decided(enum rp_try_verdict verdict)
@@ -291,10 +330,11 @@ static void look_at(struct rp_try_duel *d, struct rp_try_side *side, bool last)
     side->wall = rp_try_mean(side->log, side->n, error);
     side->spent = rp_try_mean(side->spent_log, side->n, error);
     side->verdict = rp_try_judge(&side->wall, 0, last);
-    if (is_decided(side->verdict) || !has_witness(d, side) || !has_witness(d, d->side))
-        return;
+    if (side->verdict == RP_TRY_FASTER && side->all_gain_ns < side->gain_ns / 2)
+        side->verdict = last ? RP_TRY_NOISY : RP_TRY_UNDECIDED;
     enum rp_try_verdict verdict = rp_try_judge(&side->spent, 0, last);
-    if (!is_decided(verdict))
+    if (is_decided(side->verdict) || side->verdict == RP_TRY_EQUAL || !has_witness(d, side) ||
+        !(is_decided(verdict) || (last && verdict == RP_TRY_EQUAL)))
         return;
     side->verdict = verdict;
     side->by_spent = true;
@@ -314,14 +354,6 @@ static void judge_clock(const struct rp_try_duel *d, struct rp_try_side *side)
         refuse(side, "only the clock of the device is higher with yours");
 }
 
-static bool is_look(size_t rounds)
-{
-    for (size_t i = 0; i < RP_TRY_PROCESS_LOOKS; i++)
-        if (rounds == rp_try_process_looks[i])
-            return true;
-    return false;
-}
-
 /* Whether anything is still undecided. */
 static bool look(struct rp_try_duel *d, size_t rounds, bool last)
 {
@@ -334,7 +366,7 @@ static bool look(struct rp_try_duel *d, size_t rounds, bool last)
             continue;
         if (*side->refused && !last)
             continue; /* its speed does not matter */
-        if (!side->verdict && (last || is_look(rounds))) {
+        if (!side->verdict && (last || rp_try_is_look(rp_try_process_looks, rounds))) {
             look_at(d, side, last);
             judge_clock(d, side);
         }
@@ -345,13 +377,15 @@ static bool look(struct rp_try_duel *d, size_t rounds, bool last)
 
 /* ------------------------------------------------------------------ whether they do the same */
 
-static const char *same_loop(struct rp_try_side *side)
+static const char *same_loop(const struct rp_try_duel *d, struct rp_try_side *side)
 {
     if (side->v.state == RP_TRY_REFUSED)
-        refuse(side, "it does not do the same: the update of the parameters is another one");
+        refuse(side, "it does not do the same: %s is another one", rp_try_compared(d->s));
     else if (side->v.differs)
-        refuse(side, "it computes something else, or in another precision: the update of the "
-                     "parameters differs by more than rounding explains");
+        refuse(side,
+               "it computes something else, or in another precision: %s differs by more than "
+               "rounding explains",
+               rp_try_compared(d->s));
     return !side->v.judged  ? "not judged"
            : side->v.exact  ? "exact"
            : *side->refused ? "different"
@@ -360,11 +394,20 @@ static const char *same_loop(struct rp_try_side *side)
 
 static const char *same_whole(const struct rp_try_duel *d, struct rp_try_side *side)
 {
-    if (!strcmp(side->output, d->side[0].output))
+    const char *const paths[] = {d->side->first, d->side->last, side->last};
+    char why[RP_TRY_WHY / 2] = "";
+
+    switch (rp_try_printed(paths, why, sizeof why)) {
+    case RP_TRY_PRINTED_SAME:
         return "same output";
-    if (d->unsteady)
+    case RP_TRY_PRINTED_NOTHING:
+        return "not judged: yours prints nothing that stays the same";
+    case RP_TRY_PRINTED_UNSTEADY:
         return "not judged: what yours prints differs from run to run";
-    refuse(side, "it does not do the same: it prints something else");
+    case RP_TRY_PRINTED_OTHER:
+        break;
+    }
+    refuse(side, "it does not do the same: it prints %s", why);
     return "different output";
 }
 
@@ -374,7 +417,7 @@ static void compare(struct rp_try_duel *d)
 {
     for (size_t i = 1; i < d->n; i++)
         if (d->side[i].n)
-            d->side[i].same = d->whole ? same_whole(d, &d->side[i]) : same_loop(&d->side[i]);
+            d->side[i].same = d->whole ? same_whole(d, &d->side[i]) : same_loop(d, &d->side[i]);
 }
 
 /* ------------------------------------------------------------------ all rounds */
@@ -405,6 +448,7 @@ void rp_try_duel(struct rp_try_duel *d)
            has_time(d)) {
         int64_t begun_ns = rp_clock_ns();
 
+        snprintf(d->s->doing, sizeof d->s->doing, "round %zu: ", d->rounds + 1);
         if (!(d->whole ? round_of_wholes(d) : round_of_loops(d))) {
             bool ended = d->s->ended;
 
@@ -417,10 +461,11 @@ void rp_try_duel(struct rp_try_duel *d)
         d->round_ns = rp_clock_ns() - begun_ns;
         if (++d->rounds == REPEATED)
             compare(d);
-        if (d->rounds == REPEATED || is_look(d->rounds))
+        if (d->rounds == REPEATED || rp_try_is_look(rp_try_process_looks, d->rounds))
             open = look(d, d->rounds, false);
     }
     if (d->rounds < REPEATED)
         compare(d);
     look(d, d->rounds, true);
+    d->s->doing[0] = '\0';
 }

@@ -12,9 +12,10 @@ TensorFlow  the unit is a call of one tf.function that takes gradients, as that 
 
 At the end of the first step it connects to the socket REPRISE_TRY and obeys; each line is a message, words separated by spaces:
 
-    from here   hello RANK WORLD PID · fact KEY VALUE · applied NAME HOW · refused NAME WHY · ready NS · ran STEPS NS COMPILED
-                BYTES SPENT (processor time) · updated · error TEXT · ended
-    to here     run WARM N (WARM steps, then N that are timed, then report) · update FILE (write by how much the parameters changed) · exit
+    from here   hello RANK WORLD PID · fact KEY VALUE · applied NAME HOW · refused NAME WHY · ready NS · warm · ran STEPS NS COMPILED
+                BYTES · updated · error TEXT · ended
+    to here     run WARM N (WARM steps, then "warm", and once "go" is heard N that are timed) · update FILE (write by how much the
+                parameters changed) · exit
 
 It ends the program by os._exit: every other way runs handlers that save checkpoints. A closed socket means exit.
 """
@@ -30,7 +31,7 @@ UNIT = os.environ.get("REPRISE_TRY_UNIT", "")  # "optimizer 1", "call 0", "jit 3
 SAMPLES = 1 << 20  # values of all parameters that are compared
 COMPARED = [int(n) for n in os.environ.get("REPRISE_TRY_COMPARED", "").split()]  # after these steps
 ROUND = os.environ.get("REPRISE_TRY_ROUND", "")  # the format to which parameters are rounded once, before the first step
-now, spent = time.perf_counter_ns, time.process_time_ns  # taken before the program can replace them
+now = time.perf_counter_ns  # taken before the program can replace it
 
 
 class Line:
@@ -120,13 +121,16 @@ class Turns:
             self.warm -= 1
             if self.warm == 0:
                 self.sync()
-                self.since, self.spent = now(), spent()
+                line.tell("warm")
+                if line.hear()[0] != "go":
+                    leave()
+                self.since = now()
             return
         self.left -= 1
         if self.left <= 0:
             self.sync()
-            ns, used = now() - self.since, spent() - self.spent
-            line.tell("ran", self.turn, ns, self.compiled(), self.memory(), used)
+            ns = now() - self.since
+            line.tell("ran", self.turn, ns, self.compiled(), self.memory())
             self.wait()
 
     def wait(self):
@@ -136,7 +140,7 @@ class Turns:
                 self.warm, self.left = int(words[1]), int(words[2])
                 self.turn = self.left
                 self.sync()
-                self.since, self.spent = now(), spent()
+                self.since = now()
                 return
             if words[0] == "update":
                 try:
@@ -207,6 +211,7 @@ class Torch:
         self.counts = {}
         self.calls = 0
         self.before = {}  # samples of the parameters before the first step, by optimizer
+        self.out = None  # of a call, where calls are the steps
         self.blocks = []  # of how much they changed, after some steps
         self.models, self.loaders, self.ddp = [], [], []
         self.notes = set()
@@ -399,15 +404,26 @@ class Torch:
         for optimizer in self.optimizers:
             stride, samples = self.before[id(optimizer)]
             parts += [floats(self.sample(p, stride) - before) for p, before in zip(self.parameters(optimizer), samples)]
+        if self.out is not None:  # no parameters change: the outputs are what it computes
+            tensors = list(self.tensors(self.out))
+            stride = max(1, sum(t.numel() for t in tensors) // SAMPLES)
+            parts += [floats(self.sample(t, stride)) for t in tensors]
         self.blocks.append((steps, parts))
+
+    def tensors(self, value):
+        if isinstance(value, self.torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple, dict)):
+            for inner in value.values() if isinstance(value, dict) else value:
+                if inner is not value:
+                    yield from self.tensors(inner)
 
     def write_update(self, path):
         import hashlib
 
         digest = hashlib.sha256()
-        for optimizer in self.optimizers:
-            for p in self.parameters(optimizer):
-                digest.update(str(self.digest(p)).encode())
+        for p in [p for o in self.optimizers for p in self.parameters(o)] + list(self.tensors(self.out)):
+            digest.update(str(self.digest(p)).encode())
         if not self.blocks or self.blocks[-1][0] != self.turns.steps:
             self.keep(self.turns.steps)
         write_samples(path, digest.hexdigest(), self.blocks)
@@ -428,11 +444,12 @@ class Torch:
             hook.turns.begin()
             try:
                 hook.prepare(module)
-                return hook.original(module, *args, **kwargs)
+                out = hook.original(module, *args, **kwargs)
             finally:
                 if not hook.prepared:
                     Module.__call__ = call
-                hook.after_call(module)
+            hook.after_call(out)
+            return out
         Module.__call__ = call
 
     def unwrap_calls(self):
@@ -445,13 +462,15 @@ class Torch:
             return False
         return UNIT.startswith("call") or not UNIT or self.torch.is_grad_enabled()
 
-    def after_call(self, module):
+    def after_call(self, out):
         """Programs without an optimizer: a call is a step."""
         self.calls += 1
         if PROBE and self.calls >= 10 * PROBE and not self.counts:
             self.tell_probe()
         if UNIT.startswith("call"):
+            self.out = out
             self.turns.step()
+            self.out = None
 
     def prepare(self, module):
         if any(module is known for known in self.models):
@@ -469,7 +488,12 @@ class Torch:
         if "bf16" in VALUES:
             self.autocast(inner, device)
         if "compile" in VALUES or "reduce-overhead" in VALUES:
-            inner.compile(**({"mode": "reduce-overhead"} if "reduce-overhead" in VALUES else {}))
+            more = {"mode": "reduce-overhead"} if "reduce-overhead" in VALUES else {}
+            if type(inner).__module__.startswith("torch."):  # of these, older compilers see no code without a frame of somebody else
+                call = inner._call_impl
+                inner._compiled_call_impl = torch.compile(lambda *args, **kwargs: call(*args, **kwargs), **more)
+            else:
+                inner.compile(**more)
 
     def round(self, module):
         """Shows what a difference of this size does to the program."""
@@ -652,7 +676,7 @@ class Torch:
         if reasons:
             return f"the compiler made no graph of {names}: {' '.join(reasons[0][0].split())[:200]}"
         if not counters.get("frames"):
-            return f"the compiler saw no code of {names}: it leaves out modules that are PyTorch's own, or model(...) is not how it is called"
+            return f"the compiler saw no code of {names}: model(...) is not how it is called"
         return f"the compiler made no graph of {names}, and gives no reason"
 
     def took_channels_last(self):
@@ -1400,7 +1424,10 @@ def move_imports(moved):
     here, _, there = moved.partition("=")
 
     def move(path):
-        return there + path[len(here):] if isinstance(path, str) and (path == here or path.startswith(here + "/")) else path
+        if not isinstance(path, str) or path != here and not path.startswith(here + "/"):
+            return path
+        moved = there + path[len(here):]
+        return moved if os.path.exists(moved) else path
     sys.path[:] = [move(p) for p in sys.path]
     for finder in sys.meta_path:
         mapping = getattr(sys.modules.get(getattr(finder, "__module__", "")), "MAPPING", None)

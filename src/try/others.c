@@ -95,15 +95,30 @@ static const char *moved(const char *path, const char *top, const char *to, stru
                : rp_arena_textf(arena, "%s%s", to, path + n);
 }
 
+/* Does the same for a word of the command if there is such a file. An interpreter that only the
+   user's tree has, as that of an environment, gets its full name. */
+static const char *moved_word(const struct rp_try_session *s, size_t i, const char *top,
+                              const char *to, const char *cwd, struct rp_arena *arena)
+{
+    const char *word = s->words[i], *there = moved(word, top, to, arena);
+    const char *path = *there == '/' ? there : rp_arena_textf(arena, "%s/%s", cwd, there);
+
+    if (!path || !access(path, F_OK) || access(word, F_OK))
+        return there;
+    return i || *word == '/' || !strchr(word, '/') ? word
+                                                   : rp_arena_textf(arena, "%s/%s", s->cwd, word);
+}
+
 /* Moves the program of the user to another folder, so that paths in its words lead to the same
    places there. */
 static void move_program(const struct rp_try_session *s, const char *top, const char *to,
                          struct rp_arena *arena, struct rp_try_program *out)
 {
     out->words = RP_ARENA_NEW(arena, char *, s->nwords + 1);
-    for (size_t i = 0; out->words && i < s->nwords; i++)
-        out->words[out->nwords++] = rp_arena_strdup(arena, moved(s->words[i], top, to, arena));
     out->cwd = moved(s->cwd, top, to, arena);
+    for (size_t i = 0; out->words && i < s->nwords; i++)
+        out->words[out->nwords++] =
+            rp_arena_strdup(arena, moved_word(s, i, top, to, out->cwd, arena));
     out->moved = rp_arena_textf(arena, "%s=%s", top, to);
 }
 
@@ -135,11 +150,16 @@ static bool is_source(const char *path)
     return false;
 }
 
-/* Whether it is a file that tools write, and would write through a link into the user's folder. */
-static bool is_of_tools(const char *name)
+/* Whether it is a file that tools write, and would write through a link into the user's folder; not
+   an environment of Python. */
+static bool is_of_tools(const char *top, const char *path)
 {
-    return strstr(name, "__pycache__") || rp_text_ends(name, ".pyc") || *name == '.' ||
-           rp_text_ends(name, ".egg-info");
+    const char *name = rp_text_file(path);
+    char environment[2 * PATH_MAX];
+
+    snprintf(environment, sizeof environment, "%s/%s/pyvenv.cfg", top, path);
+    return strstr(name, "__pycache__") || rp_text_ends(name, ".pyc") ||
+           rp_text_ends(name, ".egg-info") || (*name == '.' && access(environment, F_OK));
 }
 
 static void make_link(const char *top, const char *to, const char *name)
@@ -198,7 +218,7 @@ static enum rp_code link_ignored(const char *top, const char *commit, const char
 
         name[n && name[n - 1] == '/' ? n - 1 : n] = '\0';
         bool built = is_built(name) || !strcmp(name, "build") || !strcmp(name, "dist");
-        if (is_of_tools(rp_text_file(name)) || (built && prepared))
+        if (is_of_tools(top, name) || (built && prepared))
             continue;
         if (built && source)
             return rp_err_set(err, RP_UNSUPPORTED,
@@ -212,12 +232,13 @@ static enum rp_code link_ignored(const char *top, const char *commit, const char
     return RP_OK;
 }
 
-/* Clones submodules from those of the working tree. */
-static enum rp_code add_modules(const char *top, const char *to, struct rp_arena *arena,
+/* Clones submodules from those of the working tree; for a patch, copies them as they are. */
+static enum rp_code add_modules(const char *top, const char *to, bool copy, struct rp_arena *arena,
                                 struct rp_err *err)
 {
     char text[OUTPUT], from[2 * PATH_MAX], path[2 * PATH_MAX], *save = NULL;
-    char *list = list_of(to, "git ls-tree -r HEAD | sed -n '/^160000 /p'", NULL, arena, err);
+    char *list =
+        list_of(copy ? top : to, "git ls-files -s | sed -n '/^160000 /p'", NULL, arena, err);
 
     if (!list)
         return err ? err->code : RP_LIMIT;
@@ -225,13 +246,14 @@ static enum rp_code add_modules(const char *top, const char *to, struct rp_arena
         char commit[72];
         const char *name = strchr(line, '\t');
 
-        if (sscanf(line, "160000 commit %71s", commit) != 1 || !name)
+        if (sscanf(line, "160000 %71s", commit) != 1 || !name)
             continue;
         snprintf(from, sizeof from, "%s/%s", top, name + 1);
         snprintf(path, sizeof path, "%s/%s", to, name + 1);
         rmdir(path);
-        if (RUN(to, text, "git", "clone", "-q", "--shared", "-n", from, path) != 0 ||
-            RUN(path, text, "git", "checkout", "-q", "--detach", commit) != 0)
+        if (copy ? RUN(to, text, "cp", "-a", from, path) != 0
+                 : RUN(to, text, "git", "clone", "-q", "--shared", "-n", from, path) != 0 ||
+                       RUN(path, text, "git", "checkout", "-q", "--detach", commit) != 0)
             return rp_err_set(err, RP_UNSUPPORTED,
                               "the submodule '%s' has no commit %.12s here: %s", name + 1, commit,
                               last_line(text));
@@ -252,21 +274,21 @@ static enum rp_code make_revision(const char *top, const char *commit, const cha
         RUN(to, text, "git", "checkout", "-q", "--detach", commit) != 0)
         return rp_err_set(err, RP_UNSUPPORTED, "'%s' cannot be checked out: %s", out->what,
                           last_line(text));
-    RP_TRY(add_modules(top, to, arena, err));
+    RP_TRY(add_modules(top, to, false, arena, err));
     if (RUN(top, text, "git", "status", "--porcelain", "-uno") == 0)
         for (const char *at = text; *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : "")
             files++;
     if (files)
-        out->changed =
-            rp_arena_textf(arena, "%zu file%s of yours %s changes that are not committed", files,
-                           files == 1 ? "" : "s", files == 1 ? "has" : "have");
+        out->changed = rp_arena_textf(arena, "%zu file%s changes that are not committed", files,
+                                      files == 1 ? " has" : "s have");
     out->name = rp_arena_textf(arena, "%s (%.10s)", out->what, commit);
     return RP_OK;
 }
 
 /* Copies the working tree without files that git ignores, and applies the patch. */
 static enum rp_code make_patched(const char *top, bool git, const char *patch, const char *to,
-                                 struct rp_try_other *out, struct rp_err *err)
+                                 struct rp_arena *arena, struct rp_try_other *out,
+                                 struct rp_err *err)
 {
     char text[OUTPUT];
 
@@ -277,10 +299,28 @@ static enum rp_code make_patched(const char *top, bool git, const char *patch, c
                 : "tar -cf - . | tar -xf - -C \"$0\"",
             to) != 0)
         return rp_err_set(err, RP_IO, "'%s' cannot be copied: %s", top, last_line(text));
+    if (git)
+        RP_TRY(add_modules(top, to, true, arena, err));
     if (RUN(to, text, "git", "apply", "--whitespace=nowarn", patch) != 0)
         return rp_err_set(err, RP_UNSUPPORTED, "the patch '%s' does not apply: %s", out->what,
                           last_line(text));
     return RP_OK;
+}
+
+/* Git knows why: it trusts no folder of another user, and a shallow clone has few revisions. */
+static enum rp_code refuse_unknown(const struct rp_try_session *s, const char *what,
+                                   struct rp_err *err)
+{
+    char text[OUTPUT];
+
+    RUN(s->cwd, text, "git", "rev-parse", "--is-shallow-repository");
+    text[strcspn(text, "\n")] = '\0';
+    return rp_err_set(err, RP_USAGE,
+                      "'%s' is no folder, no file with a patch and no revision of git here%s%s",
+                      what, strcmp(text, "false") != 0 ? ": " : "",
+                      !strcmp(text, "true")    ? "'git fetch --unshallow' gets what is missing"
+                      : !strcmp(text, "false") ? ""
+                                               : text);
 }
 
 enum rp_code rp_try_other_make(struct rp_try_session *s, const char *what, const char *prepare,
@@ -297,14 +337,12 @@ enum rp_code rp_try_other_make(struct rp_try_session *s, const char *what, const
         move_program(s, s->cwd, path, arena, &out->program);
     } else {
         if (exists)
-            RP_TRY(make_patched(top, git, path, to, out, err));
+            RP_TRY(make_patched(top, git, path, to, arena, out, err));
         else if (git && *what != '-' &&
                  RUN(top, commit, "git", "rev-parse", "-q", "--verify", revision) == 0)
             RP_TRY(make_revision(top, commit, to, arena, out, err));
         else
-            return rp_err_set(err, RP_USAGE,
-                              "'%s' is no folder, no file with a patch and no revision of git here",
-                              what);
+            return refuse_unknown(s, what, err);
         if (git)
             RP_TRY(link_ignored(top, commit, exists ? path : NULL, to, prepare, arena, out, err));
         move_program(s, top, to, arena, &out->program);

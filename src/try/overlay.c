@@ -103,6 +103,23 @@ static int cover_all(const struct rp_try_folders *folders, const int *lower,
     return failed;
 }
 
+/* What one run leaves in shared memory is not for the next one. */
+static void cover_shared(const char *changes)
+{
+    static const char shared[] = "/dev/shm";
+    char memory[2 * RP_TRY_PATH], upper[2 * RP_TRY_PATH + 16], work[2 * RP_TRY_PATH + 16];
+    int lower = open(shared, O_PATH | O_CLOEXEC);
+
+    snprintf(memory, sizeof memory, "%s/memory", changes);
+    snprintf(upper, sizeof upper, "%s/upper", memory);
+    snprintf(work, sizeof work, "%s/work", memory);
+    if (lower >= 0 && strncmp(changes, shared, strlen(shared)) != 0 && !mkdir(memory, 0755) &&
+        !mount("tmpfs", memory, "tmpfs", 0, "mode=0755"))
+        cover(shared, lower, upper, work);
+    if (lower >= 0)
+        close(lower);
+}
+
 int rp_try_overlay_enter(const struct rp_try_folders *folders, const char *scratch)
 {
     char changes[RP_TRY_PATH + 32];
@@ -115,6 +132,8 @@ int rp_try_overlay_enter(const struct rp_try_folders *folders, const char *scrat
         lower[i] = open(folders->paths[i], O_PATH | O_CLOEXEC);
     if (!failed)
         failed = cover_all(folders, lower, changes);
+    if (!failed)
+        cover_shared(changes);
     for (size_t i = 0; i < folders->n; i++)
         close(lower[i]);
     return failed;

@@ -119,22 +119,35 @@ static void read_prediction(struct rp_json *p, struct rp_try_variant *v)
     v->predicted = found == 3;
 }
 
-void rp_try_read_answer(const char *path, struct rp_try_variant *v)
+/* Opens an answer at the first element of one of its lists; NULL if it has none. */
+static struct rp_json *open_list(const char *path, const char *list, struct rp_input **in)
 {
-    struct rp_input *in = NULL;
     struct rp_json *p = NULL;
     struct rp_json_token token;
 
-    if (rp_input_open(path, NULL, &in, NULL) != RP_OK)
-        return;
-    if (rp_json_open(in, NULL, &p, NULL) == RP_OK && rp_json_value(p, &token) == RP_JSON_OBJECT)
+    if (rp_input_open(path, NULL, in, NULL) != RP_OK)
+        return NULL;
+    if (rp_json_open(*in, NULL, &p, NULL) == RP_OK && rp_json_value(p, &token) == RP_JSON_OBJECT)
         while (rp_json_field(p, &token)) {
-            if (!rp_json_key_is(&token, "predictions"))
+            if (!rp_json_key_is(&token, list))
                 rp_json_skip(p);
             else if (rp_json_value(p, &token) == RP_JSON_ARRAY)
-                while (rp_json_element(p))
-                    read_prediction(p, v);
+                return p;
         }
+    rp_json_close(p);
+    rp_input_close(*in);
+    return NULL;
+}
+
+void rp_try_read_answer(const char *path, struct rp_try_variant *v)
+{
+    struct rp_input *in = NULL;
+    struct rp_json *p = open_list(path, "predictions", &in);
+
+    if (!p)
+        return;
+    while (rp_json_element(p))
+        read_prediction(p, v);
     rp_json_close(p);
     rp_input_close(in);
 }
@@ -183,32 +196,30 @@ static const char *read_change(struct rp_json *p, struct rp_arena *arena)
 size_t rp_try_changed(struct rp_try_session *s, const struct rp_try_program *other,
                       struct rp_arena *arena, const char *out[RP_TRY_CHANGED])
 {
-    char self[PATH_MAX], answer[RP_TRY_PATH + 32], its[RP_TRY_PATH + 32], own[RP_TRY_PATH + 32];
-    struct rp_json_token token;
+    char self[PATH_MAX], answer[RP_TRY_PATH + 32], its[RP_TRY_PATH + 32];
     struct rp_input *in = NULL;
-    struct rp_json *p = NULL;
+    struct rp_json *p;
     size_t n = 0;
 
     snprintf(answer, sizeof answer, "%s/answer", s->scratch);
-    snprintf(own, sizeof own, "%s/recording%zu", s->scratch, s->started++);
     snprintf(its, sizeof its, "%s/recording%zu", s->scratch, s->started++);
-    if (!find_self(self, sizeof self) || !record(s, self, NULL, own) ||
-        !record(s, self, other, its) ||
-        !ask(answer, (const char *const[10]){self, "diff", "--json", its, own}) ||
-        rp_input_open(answer, NULL, &in, NULL) != RP_OK)
+    if (!find_self(self, sizeof self))
         return 0;
-    if (rp_json_open(in, NULL, &p, NULL) == RP_OK && rp_json_value(p, &token) == RP_JSON_OBJECT)
-        while (rp_json_field(p, &token)) {
-            if (!rp_json_key_is(&token, "rows"))
-                rp_json_skip(p);
-            else if (rp_json_value(p, &token) == RP_JSON_ARRAY)
-                while (rp_json_element(p)) {
-                    const char *text = read_change(p, arena);
+    if (!*s->recording) {
+        snprintf(s->recording, sizeof s->recording, "%s/recording", s->scratch);
+        if (!record(s, self, NULL, s->recording))
+            return 0;
+    }
+    if (!record(s, self, other, its) ||
+        !ask(answer, (const char *const[10]){self, "diff", "--json", its, s->recording}) ||
+        !(p = open_list(answer, "rows", &in)))
+        return 0;
+    while (rp_json_element(p)) {
+        const char *text = read_change(p, arena);
 
-                    if (text && n < RP_TRY_CHANGED)
-                        out[n++] = text;
-                }
-        }
+        if (text && n < RP_TRY_CHANGED)
+            out[n++] = text;
+    }
     rp_json_close(p);
     rp_input_close(in);
     return n;

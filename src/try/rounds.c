@@ -210,19 +210,6 @@ static size_t look(struct wave *w, bool last)
     return more;
 }
 
-static bool is_look(size_t rounds)
-{
-    for (size_t i = 0; i < RP_TRY_LOOKS; i++)
-        if (rounds == rp_try_looks[i])
-            return true;
-    return false;
-}
-
-static bool came_to_its_end(const struct rp_try_variant *v)
-{
-    return v->state == RP_TRY_FAILED && strstr(v->why, "came to its end");
-}
-
 /* If the program has so few steps that shorter turns give more rounds, they are tried once. */
 static bool wants_shorter_turns(struct wave *w)
 {
@@ -236,18 +223,18 @@ static bool wants_shorter_turns(struct wave *w)
     s->turn_most += !s->turn_most;
     s->ended = false;
     for (size_t i = 0; i < w->n; i++)
-        if (w->at[i]->state == RP_TRY_ALIVE || came_to_its_end(w->at[i])) {
+        if (w->at[i]->state == RP_TRY_ALIVE || rp_try_was_cut(w->at[i])) {
             rp_try_stop(w->at[i]);
             w->at[i]->state = RP_TRY_WAITING;
         }
     return true;
 }
 
-/* Rounds measured before the program came to its end count. */
-static void revive_ended(struct wave *w)
+/* Rounds that were measured before the end of the program, or of the time, count. */
+static void revive_cut(struct wave *w)
 {
-    for (size_t i = 0; i < w->n && w->s->ended; i++)
-        if (came_to_its_end(w->at[i]) && w->at[i]->nrounds > 1) {
+    for (size_t i = 0; i < w->n; i++)
+        if (rp_try_was_cut(w->at[i]) && w->at[i]->nrounds > 1) {
             w->at[i]->state = RP_TRY_ALIVE;
             w->at[i]->why[0] = '\0';
         }
@@ -278,7 +265,7 @@ static void wave_rounds(struct wave *w)
         good = run_round(w, i, false);
     for (size_t round = 0; round < RP_TRY_ROUNDS && good && more && count_alive(w) > 2; round++) {
         good = run_round(w, round, true);
-        if (good && is_look(round + 1))
+        if (good && rp_try_is_look(rp_try_looks, round + 1))
             more = look(w, round + 1 == RP_TRY_ROUNDS);
         if (rp_clock_ns() > w->end_ns && count_winners(s) > 1)
             break; /* the rest of the time is for all winners together */
@@ -287,7 +274,7 @@ static void wave_rounds(struct wave *w)
     }
     if (wants_shorter_turns(w))
         return;
-    revive_ended(w);
+    revive_cut(w);
     look(w, true);
     for (size_t i = 0; i < 2; i++) { /* of several waves, only the first has a row */
         if (w->at[i]->usual_ns <= 0)

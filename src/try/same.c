@@ -12,6 +12,7 @@
  * A variant may differ three times as much as the rounded program, after as many steps as that is
  * still little.
  */
+#include "base/text.h"
 #include "try/session.h"
 
 #include <math.h>
@@ -39,6 +40,12 @@ enum rp_try_same rp_try_arithmetic(const struct rp_try_session *s, const struct 
             coarsest = same;
     }
     return coarsest;
+}
+
+const char *rp_try_compared(const struct rp_try_session *s)
+{
+    return rp_text_begins(rp_try_fact(&s->facts, "unit"), "call") ? "the output of the model"
+                                                                  : "the update of the parameters";
 }
 
 static bool compiles(const struct rp_try_variant *v)
@@ -250,8 +257,8 @@ void rp_try_judge_update(struct rp_try_session *s, struct rp_try_variant *v)
     if (!v->judged || !v->differs || v->update_ratio <= BROKEN)
         return;
     if (isnan(v->update_ratio))
-        rp_try_fail(v, "refused: parameters became infinite or not a number");
+        rp_try_fail(v, "refused: %s became infinite or not a number", rp_try_compared(s));
     else
-        rp_try_fail(v, "refused: the update of the parameters differs by %.2g", v->update_ratio);
+        rp_try_fail(v, "refused: %s differs by %.2g", rp_try_compared(s), v->update_ratio);
     v->state = RP_TRY_REFUSED;
 }

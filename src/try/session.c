@@ -68,7 +68,10 @@ void rp_try_session_close(struct rp_try_session *s)
 
 bool rp_try_session_goes_on(struct rp_try_session *s, const char *what)
 {
-    if (s->progress && s->progress(s->progress_user, what, 0, 0))
+    char text[256];
+
+    snprintf(text, sizeof text, "%s%s", s->doing, what);
+    if (s->progress && s->progress(s->progress_user, text, 0, 0))
         s->cancelled = true;
     return !s->cancelled && rp_clock_ns() < s->deadline_ns;
 }
@@ -90,6 +93,13 @@ void rp_try_fail(struct rp_try_variant *v, const char *fmt, ...)
     va_end(args);
     v->state = RP_TRY_FAILED;
     rp_try_stop(v);
+}
+
+bool rp_try_was_cut(const struct rp_try_variant *v)
+{
+    return v->state == RP_TRY_FAILED &&
+           (strstr(v->why, "came to its end") || strstr(v->why, "the time was over") ||
+            !strcmp(v->why, "interrupted"));
 }
 
 static bool is_out_of_memory(const char *text)
@@ -487,15 +497,13 @@ bool rp_try_run_alone(struct rp_try_session *s, struct rp_try_variant *v, struct
     return v->state == RP_TRY_ALIVE;
 }
 
-static bool send_run(struct rp_try_session *s, struct rp_try_variant *v, size_t warm, size_t n,
-                     char *rest, size_t cap)
+static void send_run(struct rp_try_variant *v, size_t warm, size_t n)
 {
     char line[64];
 
     snprintf(line, sizeof line, "run %zu %zu\n", warm, n);
     rp_try_child_freeze(v->child, false);
     rp_try_child_tell(v->child, line);
-    return rp_try_await(s, v, "ran", s->patience_ns, rest, cap);
 }
 
 bool rp_try_ready(struct rp_try_session *s, struct rp_try_variant *v)
@@ -531,7 +539,8 @@ bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v)
     if (!rp_try_ready(s, v))
         return false;
     if (s->steps > 1) {
-        if (!send_run(s, v, 0, s->steps - 1, rest, sizeof rest))
+        send_run(v, 0, s->steps - 1);
+        if (!rp_try_await(s, v, "ran", s->patience_ns, rest, sizeof rest))
             return false;
         sscanf(rest, "%*d %lld %lld %lld", &ns, &compiled, &memory);
     }
@@ -544,17 +553,24 @@ bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v)
 
 double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n)
 {
-    long long ns = 0, compiled = 0, memory = 0, spent = 0;
+    long long ns = 0, compiled = 0, memory = 0;
     char rest[RP_TRY_LINE] = "";
     int64_t begun_ns = rp_clock_ns();
 
-    if (!send_run(s, v, 1, n, rest, sizeof rest))
+    send_run(v, 1, n);
+    if (!rp_try_await(s, v, "warm", s->patience_ns, rest, sizeof rest))
         return NAN;
+    v->spent_ns = -rp_try_child_processor_ns(v->child);
+    v->timed_ns = -rp_clock_ns();
+    rp_try_child_tell(v->child, "go\n");
+    if (!rp_try_await(s, v, "ran", s->patience_ns, rest, sizeof rest))
+        return NAN;
+    v->timed_ns += rp_clock_ns();
     v->clock_ns = rp_clock_ns() - begun_ns;
+    v->spent_ns += rp_try_child_processor_ns(v->child);
     v->mhz = rp_try_clock_mhz(&s->clock);
     rp_try_child_freeze(v->child, true);
-    sscanf(rest, "%*d %lld %lld %lld %lld", &ns, &compiled, &memory, &spent);
-    v->spent_ns = spent;
+    sscanf(rest, "%*d %lld %lld %lld", &ns, &compiled, &memory);
     bool compiles = compiled != v->compiled;
     v->compiled = compiled;
     v->memory_bytes = memory > v->memory_bytes ? memory : v->memory_bytes;

@@ -56,7 +56,8 @@ struct rp_try_variant {
     int64_t early_ns;      /* time of the first steps, with all that happens only in them */
     int64_t early_step_ns; /* time of one of them, without the first */
     int64_t compiled, memory_bytes;
-    int64_t spent_ns, clock_ns;   /* of its last turn: processor time, and the time by our clock */
+    int64_t spent_ns;             /* processor time of its last turn, and by our clock: */
+    int64_t timed_ns, clock_ns;   /* the steps that it times, and the whole turn */
     unsigned mhz;                 /* the clock of the device at its end, or 0 */
     char update[2 * RP_TRY_PATH]; /* the file with its update of the parameters, or "" */
     bool exact, judged;           /* the update was compared; exact: it is equal in all bits */
@@ -84,7 +85,8 @@ struct rp_try_session {
     int (*progress)(void *user, const char *what, uint64_t done, uint64_t total); /* or NULL */
     void *progress_user;
     int64_t begun_ns, deadline_ns, patience_ns;
-    size_t steps; /* steps after which updates are compared */
+    size_t steps;   /* steps after which updates are compared */
+    char doing[64]; /* for the progress: "round 3: " */
     char scratch[RP_TRY_PATH], cwd[PATH_MAX];
     char **words;
     size_t nwords;
@@ -144,6 +146,9 @@ double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n)
 bool rp_try_run_alone(struct rp_try_session *s, struct rp_try_variant *v, struct rp_try_spent *out);
 void rp_try_stop(struct rp_try_variant *v); /* ends its processes, if there are any */
 void rp_try_fail(struct rp_try_variant *v, const char *fmt, ...) RP_PRINTF(2, 3);
+/* Whether it was ended while nothing was wrong: by the end of the program or the time, or Ctrl-C.
+ */
+bool rp_try_was_cut(const struct rp_try_variant *v);
 
 /* ---- compiled.c ---- */
 
@@ -165,6 +170,8 @@ bool rp_try_together(struct rp_try_session *s);
 /* Decides whether the variant computes the same as the unchanged program, once both have begun;
    otherwise it is refused. Starts other runs if only they can tell. */
 void rp_try_judge_update(struct rp_try_session *s, struct rp_try_variant *v);
+/* What is compared, in words: what a step does to the parameters, or what the model gives. */
+const char *rp_try_compared(const struct rp_try_session *s);
 /* Returns the coarsest arithmetic that the changes of a variant use. */
 enum rp_try_same rp_try_arithmetic(const struct rp_try_session *s, const struct rp_try_variant *v);
 /* Starts the runs that may be needed for that, while the variant starts. */

@@ -24,8 +24,15 @@ RP_DECISION(PART, "th part of the difference",
             "half of an interval that is narrow enough for a larger difference",
             "try/verdicts_have_edges");
 
-const size_t rp_try_looks[RP_TRY_LOOKS] = {12, 24, 48, 96};
-const size_t rp_try_process_looks[RP_TRY_PROCESS_LOOKS] = {4, 5, 6, 8, 10, 13, 17, 24, 40, 80};
+const size_t rp_try_looks[] = {12, 24, 48, 96, 0};
+const size_t rp_try_process_looks[] = {4, 5, 6, 8, 10, 13, 17, 24, 40, 80, 0};
+
+bool rp_try_is_look(const size_t *looks, size_t rounds)
+{
+    while (*looks && *looks != rounds)
+        looks++;
+    return *looks > 0;
+}
 
 static int by_value(const void *a, const void *b)
 {
@@ -127,6 +134,13 @@ struct rp_try_interval rp_try_mean(const double *values, size_t n, double error)
 double rp_try_process_error(size_t others)
 {
     return RP_TRY_ERROR / (RP_TRY_PROCESS_LOOKS + 1) / 2 / (double)(others ? others : 1);
+}
+
+const char *rp_try_verdict_name(enum rp_try_verdict verdict)
+{
+    static const char *const names[] = {"noisy", "faster", "slower", "equal", "noisy"};
+
+    return names[verdict];
 }
 
 double rp_try_little(void)

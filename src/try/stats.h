@@ -13,7 +13,9 @@
 #include <stddef.h>
 
 #define RP_TRY_LOOKS 4
-extern const size_t rp_try_looks[RP_TRY_LOOKS]; /* the rounds after which verdicts are made */
+extern const size_t rp_try_looks[RP_TRY_LOOKS + 1]; /* the rounds after which verdicts are made */
+/* Whether there is a look after so many rounds. */
+bool rp_try_is_look(const size_t *looks, size_t rounds);
 #define RP_TRY_ERROR 0.05
 RP_DECISION(RP_TRY_ERROR, "probability", "of any false verdict in one table",
             "try/verdicts_have_edges");
@@ -39,7 +41,7 @@ struct rp_try_interval rp_try_median(double *values, size_t n, double error);
 #define RP_TRY_PROCESSES     80 /* the last of rp_try_process_looks */
 /* The numbers of values after which verdicts are made: few, because each value needs the start of
    processes. */
-extern const size_t rp_try_process_looks[RP_TRY_PROCESS_LOOKS];
+extern const size_t rp_try_process_looks[RP_TRY_PROCESS_LOOKS + 1];
 
 /* Returns the mean of n values with the interval of Student's distribution, which misses it with
    this probability. The values are those of processes, each of which has some luck. */
@@ -74,6 +76,8 @@ enum rp_try_verdict rp_try_judge(const struct rp_try_interval *interval, double 
 /* Whether no more rounds are needed: the verdict is settled, and the interval is within 1 % or
    within a fifth of the difference. */
 bool rp_try_enough(const struct rp_try_interval *interval, enum rp_try_verdict verdict);
+
+const char *rp_try_verdict_name(enum rp_try_verdict verdict);
 
 /* A difference, as a logarithm, that is not a reason to change a program. */
 double rp_try_little(void);
