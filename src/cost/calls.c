@@ -8,6 +8,7 @@
 
 #include "base/copies.h"
 #include "base/decides.h"
+#include "base/each.h"
 #include "base/filled.h"
 #include "cost/models.h"
 #include "facts/ranks/collective_args.h"
@@ -407,8 +408,7 @@ static enum rp_code infer_calls(struct call_maker *m, struct rp_err *err)
     }
     for (int level = 0; level < LEVELS; level++)
         rp_map_release(&f.items[level]);
-    rp_vec_release(&f.before);
-    rp_vec_release(&f.after);
+    RP_EACH(rp_vec_release, &f.before, &f.after);
     return code;
 }
 
@@ -444,8 +444,7 @@ enum rp_code rp_cost_calls_init(struct rp_cost_calls *out, struct rp_op_costs *c
 
     *out = (struct rp_cost_calls){0};
     enum rp_code code = make_calls(&m, err);
-    rp_map_release(&m.calls);
-    rp_map_release(&m.ways);
+    RP_EACH(rp_map_release, &m.calls, &m.ways);
     rp_arg_key_release(&m.bytes);
     rp_arg_key_release(&m.grid);
     rp_arg_key_release(&m.hlo_module);
@@ -458,8 +457,7 @@ enum rp_code rp_cost_calls_init(struct rp_cost_calls *out, struct rp_op_costs *c
 
 void rp_cost_calls_release(struct rp_cost_calls *calls)
 {
-    rp_vec_release(&calls->calls);
-    rp_vec_release(&calls->of_item);
+    RP_EACH(rp_vec_release, &calls->calls, &calls->of_item);
 }
 
 /* ------------------------------------------------------------------ what cannot be */

@@ -7,6 +7,7 @@
 #include "cost/op_cost.h"
 
 #include "base/decides.h"
+#include "base/each.h"
 #include "base/order.h"
 #include "cost/models.h"
 #include "facts/torch_names.h"
@@ -152,12 +153,8 @@ void rp_op_costs_release(struct rp_op_costs *c)
     rp_arg_key_release(&c->strides);
     rp_arg_key_release(&c->types);
     rp_arg_key_release(&c->concrete);
-    rp_map_release(&c->models);
-    rp_map_release(&c->hints);
-    rp_map_release(&c->known);
-    rp_vec_release(&c->found);
-    rp_vec_release(&c->costs);
-    rp_vec_release(&c->batches);
+    RP_EACH(rp_map_release, &c->models, &c->hints, &c->known);
+    RP_EACH(rp_vec_release, &c->found, &c->costs, &c->batches);
 }
 
 /* Finds the model of a name, or NULL. */

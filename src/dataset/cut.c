@@ -12,6 +12,7 @@
 #include "dataset/cut.h"
 
 #include "base/decides.h"
+#include "base/each.h"
 #include "dataset/selection.h"
 #include "facts/times/step_times.h"
 #include "trace/copy.h"
@@ -278,9 +279,6 @@ enum rp_code rp_trace_cut_make(const struct rp_trace_cut *cut, const struct rp_t
         code = select_events(&c);
     if (code == RP_OK)
         code = copy_part(&c, name, limits, out);
-    free(c.events);
-    free(c.flows);
-    free(c.samples);
-    free(c.busy);
+    RP_EACH(free, c.events, c.flows, c.samples, c.busy);
     return code;
 }

@@ -2,6 +2,7 @@
 /* The log of what an answer rests on, kept while inputs are read; remarks.c turns it into
    remarks. */
 #include "dataset/trust.h"
+#include "base/each.h"
 
 #include "facts/recorders.h"
 #include "facts/times/intervals.h"
@@ -26,10 +27,7 @@ void rp_trust_log_release(struct rp_trust_log *log)
 {
     for (size_t i = 0; i < log->traces.n; i++)
         rp_digest_free(log->traces.at[i].digest);
-    rp_vec_release(&log->unread);
-    rp_vec_release(&log->traces);
-    rp_vec_release(&log->notes);
-    rp_vec_release(&log->runs);
+    RP_EACH(rp_vec_release, &log->unread, &log->traces, &log->notes, &log->runs);
     rp_arena_release(&log->arena);
     pthread_mutex_destroy(&log->lock);
 }

@@ -12,6 +12,7 @@
  * Memory: 320 KiB and the codec's state for any input; more only by slurp.
  */
 #include "io/input.h"
+#include "base/each.h"
 #include "base/vec.h"
 #include "io/inflate.h"
 
@@ -89,10 +90,7 @@ void rp_input_close(struct rp_input *in)
     if (in->own_fd)
         close(in->fd);
     rp_vec_release(&in->held);
-    free(in->buffer);
-    free(in->ahead);
-    free(in->name);
-    free(in);
+    RP_EACH(free, in->buffer, in->ahead, in->name, in);
 }
 
 /* Reads by read(2), but waits on non-blocking descriptors and continues after signals. */

@@ -14,6 +14,7 @@
  */
 #include "io/json_blocks.h"
 
+#include "base/each.h"
 #include "base/threads.h"
 
 #include <stdlib.h>
@@ -270,8 +271,7 @@ static bool new_block(struct rp_json_blocks *b)
         malloc((b->chunk_max + TAIL_ENTRIES + RP_JSON_INDEX_SLACK + RP_JSON_BLOCK_SENTINELS) *
                sizeof *blk->index);
     if (!blk->text || !blk->index) {
-        free(blk->text);
-        free(blk->index);
+        RP_EACH(free, blk->text, blk->index);
         *blk = (struct rp_json_block){0};
         return false;
     }
@@ -492,11 +492,9 @@ void rp_json_blocks_free(struct rp_json_blocks *b)
     rp_channel_release(&b->full);
     rp_channel_release(&b->empty);
     for (size_t i = 0; i < RING; i++) {
-        free(b->ring[i].index);
-        free(b->ring[i].text);
+        RP_EACH(free, b->ring[i].index, b->ring[i].text);
     }
-    free(b->held);
-    free(b);
+    RP_EACH(free, b->held, b);
 }
 
 const struct rp_err *rp_json_blocks_borrow_error(const struct rp_json_blocks *b)

@@ -9,6 +9,7 @@
  */
 #include "io/json_pull.h"
 
+#include "base/each.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "io/json_blocks.h"
@@ -63,12 +64,9 @@ void rp_json_close(struct rp_json *p)
         return;
     if (p->inner) {
         rp_json_blocks_free(p->inner->blocks);
-        rp_vec_release(&p->inner->raw);
-        rp_vec_release(&p->inner->decoded);
+        RP_EACH(rp_vec_release, &p->inner->raw, &p->inner->decoded);
     }
-    free(p->inner);
-    free(p->stack);
-    free(p);
+    RP_EACH(free, p->inner, p->stack, p);
 }
 
 /* -------------------------------------------------------------------------- errors */

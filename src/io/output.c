@@ -7,6 +7,7 @@
  * takes no new file, and for links, devices and pipes, the target itself is opened.
  */
 #include "io/output.h"
+#include "base/each.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -64,10 +65,7 @@ void rp_out_abandon(struct rp_out *out)
     if (out->temp)
         unlink(out->temp);
     rp_vec_release(&out->memory);
-    free(out->temp);
-    free(out->buffer);
-    free(out->name);
-    free(out);
+    RP_EACH(free, out->temp, out->buffer, out->name, out);
 }
 
 enum rp_code rp_out_open_fd(int fd, const char *name, struct rp_out **out, struct rp_err *err)

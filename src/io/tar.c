@@ -11,6 +11,7 @@
  * the header.
  */
 #include "io/tar.h"
+#include "base/each.h"
 #include "base/scope.h"
 #include "base/text.h"
 
@@ -440,8 +441,5 @@ void rp_tar_close(struct rp_tar *tar)
 {
     if (!tar)
         return;
-    free(tar->held);
-    free(tar->long_name);
-    free(tar->scratch);
-    free(tar);
+    RP_EACH(free, tar->held, tar->long_name, tar->scratch, tar);
 }

@@ -6,6 +6,7 @@
  * a message. Records that belong together are found by their subject and their occurrence number.
  * Sorting dominates.
  */
+#include "base/each.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/vec.h"
@@ -178,11 +179,7 @@ static enum rp_code clocks_of_rings(const struct rp_job *job, const uint32_t *cl
 
         code = rp_clocks_find(&in, arena, out, err);
     }
-    rp_vec_release(&f.steps);
-    rp_vec_release(&f.syncs);
-    rp_vec_release(&f.participants);
-    rp_vec_release(&f.halves);
-    rp_vec_release(&messages);
+    RP_EACH(rp_vec_release, &f.steps, &f.syncs, &f.participants, &f.halves, &messages);
     return code;
 }
 
@@ -372,8 +369,7 @@ static enum rp_code clocks_of_servers(const struct rp_job *job, bool likely,
 
         code = rp_clocks_find(&in, arena, out, err);
     }
-    rp_vec_release(&halves);
-    rp_vec_release(&messages);
+    RP_EACH(rp_vec_release, &halves, &messages);
     return code;
 }
 

@@ -8,6 +8,7 @@
  * log records), and quadratic in the parts of a worker.
  */
 #include "job/exchanges.h"
+#include "base/each.h"
 #include "base/order.h"
 #include "facts/times/intervals.h"
 #include "job/job.h"
@@ -417,22 +418,12 @@ enum rp_code rp_job_exchanges_init(struct rp_job_exchanges *out, const struct rp
     rp_arena_init(&out->arena);
     enum rp_code code = learn_exchanges(&f, first, end);
     for (size_t c = 0; f.sends && f.receives && c < f.nclocks; c++) {
-        rp_vec_release(&f.sends[c]);
-        rp_vec_release(&f.receives[c]);
+        RP_EACH(rp_vec_release, &f.sends[c], &f.receives[c]);
     }
-    free(f.sends);
-    free(f.receives);
+    RP_EACH(free, f.sends, f.receives);
     rp_map_release(&f.server_of);
-    rp_vec_release(&f.sent);
-    rp_vec_release(&f.got);
-    rp_vec_release(&f.works);
-    rp_vec_release(&f.by_thread);
-    free(f.exchanges);
-    free(f.sums);
-    free(f.merge);
-    free(f.any_sum);
-    free(f.lags);
-    free(f.wire);
+    RP_EACH(rp_vec_release, &f.sent, &f.got, &f.works, &f.by_thread);
+    RP_EACH(free, f.exchanges, f.sums, f.merge, f.any_sum, f.lags, f.wire);
     return code;
 }
 

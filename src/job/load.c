@@ -4,6 +4,7 @@
  * the rank of its folder, and the texts after them. A missing file is replaced by another one with
  * the same information, with a note; otherwise it is an error that names the folder.
  */
+#include "base/each.h"
 #include "base/text.h"
 #include "job/job.h"
 
@@ -486,9 +487,7 @@ enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, s
     memset(out, 0, sizeof *out);
     rp_arena_init(&out->arena);
     enum rp_code code = load(ctx, &l, err);
-    free((void *)l.folder);
-    free(l.has);
-    free(l.seen);
+    RP_EACH(free, (void *)l.folder, l.has, l.seen);
     return code;
 }
 
@@ -497,27 +496,19 @@ void rp_job_release(struct rp_job *job)
     for (size_t i = 0; i < job->nranks; i++) {
         struct rp_job_rank *r = &job->ranks[i];
 
-        rp_vec_release(&r->ops);
-        rp_vec_release(&r->spans);
-        rp_vec_release(&r->transfers);
-        rp_vec_release(&r->edges);
-        rp_vec_release(&r->links);
+        RP_EACH(rp_vec_release, &r->ops, &r->spans, &r->transfers, &r->edges, &r->links);
         rp_arena_release(&r->arena);
     }
     free(job->ranks);
     job->ranks = NULL;
     job->nranks = 0;
     for (size_t i = 0; i < job->nnodes; i++) {
-        rp_vec_release(&job->nodes[i].halves);
-        rp_vec_release(&job->nodes[i].ops);
+        RP_EACH(rp_vec_release, &job->nodes[i].halves, &job->nodes[i].ops);
     }
     free(job->nodes);
     job->nodes = NULL;
     job->nnodes = 0;
-    rp_vec_release(&job->keys);
-    rp_vec_release(&job->remarks);
-    rp_vec_release(&job->tensors);
-    rp_vec_release(&job->types);
+    RP_EACH(rp_vec_release, &job->keys, &job->remarks, &job->tensors, &job->types);
     rp_arena_release(&job->arena);
 }
 

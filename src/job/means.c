@@ -5,6 +5,7 @@
  * completely count. Records are sorted once by step; a mean then costs what its steps hold.
  */
 #include "job/means.h"
+#include "base/each.h"
 #include "base/order.h"
 #include "facts/times/intervals.h"
 
@@ -399,22 +400,13 @@ void rp_job_means_release(struct rp_job_means *m)
     for (size_t r = 0; r < m->nranks; r++) {
         struct rp_means_rank *w = &m->work[r];
 
-        rp_vec_release(&m->ranks[r].ops);
-        rp_vec_release(&m->ranks[r].transfers);
-        rp_vec_release(&w->steps);
-        rp_vec_release(&w->common);
-        rp_map_release(&w->op_of);
-        rp_map_release(&w->span_of);
-        rp_map_release(&w->transfer_of);
-        rp_map_release(&w->in_graph);
-        rp_map_release(&w->updates);
+        RP_EACH(rp_vec_release, &m->ranks[r].ops, &m->ranks[r].transfers, &w->steps, &w->common);
+        RP_EACH(rp_map_release, &w->op_of, &w->span_of, &w->transfer_of, &w->in_graph, &w->updates);
     }
-    free(m->ranks);
-    free(m->work);
+    RP_EACH(free, m->ranks, m->work);
     m->ranks = NULL;
     m->work = NULL;
     m->nranks = 0;
-    rp_map_release(&m->sender);
-    rp_map_release(&m->group_of);
+    RP_EACH(rp_map_release, &m->sender, &m->group_of);
     rp_arena_release(&m->arena);
 }

@@ -5,6 +5,7 @@
  * waited for it (such votes begin directly after it). A lag is learned only from those occurrences
  * in which it determined the time.
  */
+#include "base/each.h"
 #include "base/order.h"
 #include "facts/times/intervals.h"
 #include "job/means.h"
@@ -439,11 +440,6 @@ enum rp_code rp_means_of_groups(struct rp_job_means *m, size_t first, size_t end
         learn_step(&l, s);
     if (code == RP_OK)
         fill_groups(&l);
-    free(l.sums);
-    free(l.typical);
-    free(l.votes);
-    free(l.ready_ns);
-    free(l.rings);
-    free(l.done_ns);
+    RP_EACH(free, l.sums, l.typical, l.votes, l.ready_ns, l.rings, l.done_ns);
     return code;
 }

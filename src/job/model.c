@@ -10,6 +10,7 @@
  * takes as long as it took after the arrival of the last rank. O(records).
  */
 #include "job/model.h"
+#include "base/each.h"
 
 #include "job/costs.h"
 
@@ -413,8 +414,7 @@ static enum rp_code build(struct rp_model_ctx *m)
     size_t n = m->means.nranks * m->means.ngroups;
     uint32_t *decided = calloc(m->means.ngroups + 1, sizeof *decided);
 
-    rp_map_release(&m->op_node);
-    rp_map_release(&m->transfer);
+    RP_EACH(rp_map_release, &m->op_node, &m->transfer);
     rp_map_init(&m->op_node);
     rp_map_init(&m->transfer);
     m->done = calloc(n + 1, sizeof *m->done);
@@ -425,12 +425,7 @@ static enum rp_code build(struct rp_model_ctx *m)
     enum rp_code code = decided && m->done && m->agreed && m->last && m->enters && m->leaves
                             ? build_with(m, decided)
                             : rp_err_nomem(m->err, "simulating a job");
-    free(decided);
-    free(m->done);
-    free(m->agreed);
-    free(m->last);
-    free(m->enters);
-    free(m->leaves);
+    RP_EACH(free, decided, m->done, m->agreed, m->last, m->enters, m->leaves);
     return code;
 }
 
@@ -552,8 +547,6 @@ enum rp_code rp_sim_part_of_plan(struct rp_sim_part *out, const struct rp_job *j
     if (code == RP_OK)
         code = describe(&m, plan);
     rp_job_means_release(&m.means);
-    rp_map_release(&m.op_node);
-    rp_map_release(&m.transfer);
-    rp_map_release(&m.name_of);
+    RP_EACH(rp_map_release, &m.op_node, &m.transfer, &m.name_of);
     return code;
 }

@@ -2,6 +2,7 @@
 /* The search for groups of tensors (groups.h). */
 #include "opt/groups.h"
 
+#include "base/each.h"
 #include "base/hash.h"
 #include "base/threads.h"
 #include "dataset/dataset.h"
@@ -167,9 +168,7 @@ static enum rp_code walk(struct groups_ctx *g, char *state, uint8_t *ends, size_
         memset(ends, 0, c->n);
     for (size_t i = c->n; code == RP_OK && i; i = w.from[i])
         ends[i - 1] = 1;
-    free(w.states);
-    free(w.from);
-    free(w.there);
+    RP_EACH(free, w.states, w.from, w.there);
     return code;
 }
 
@@ -354,7 +353,6 @@ enum rp_code rp_opt_search_groups(const struct rp_opt_chain *chain, struct rp_op
     for (size_t i = 0; i < chain->n; i++)
         ends[i] = ends[i] && may_end(chain, i);
     pthread_mutex_destroy(&g.lock);
-    free(room);
-    free(state);
+    RP_EACH(free, room, state);
     return code;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides which operators of a job are fused (job_ops.h). Linear in operators and edges. */
 #include "opt/job_ops.h"
+#include "base/each.h"
 
 #include "io/lines.h"
 #include "sim/model/fusing.h"
@@ -246,8 +247,7 @@ static void names_init(struct names *x)
 
 static void names_release(struct names *x)
 {
-    rp_map_release(&x->set);
-    rp_map_release(&x->ids);
+    RP_EACH(rp_map_release, &x->set, &x->ids);
 }
 
 enum rp_code rp_opt_find_job_ops(const struct rp_opt_job_model *m, const char *candidates,
@@ -274,9 +274,7 @@ enum rp_code rp_opt_find_job_ops(const struct rp_opt_job_model *m, const char *c
         code = walk_ops(&w, err);
     out->given = w.names.unknown;
     names_release(&w.names);
-    rp_map_release(&w.types);
-    rp_map_release(&w.sends);
-    rp_map_release(&known);
+    RP_EACH(rp_map_release, &w.types, &w.sends, &known);
     return code;
 }
 

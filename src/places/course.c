@@ -7,6 +7,7 @@
 #include "places/course.h"
 
 #include "base/decides.h"
+#include "base/each.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/arg_keys.h"
@@ -905,21 +906,10 @@ enum rp_code rp_course_make(struct rp_course *out, const struct rp_work *work,
     rp_arg_key_release(&m.grid);
     rp_arg_key_release(&m.block);
     rp_arg_key_release(&m.bytes);
-    rp_map_release(&m.keys);
-    rp_map_release(&m.by_name);
-    rp_map_release(&m.cells);
-    rp_map_release(&m.of_event);
-    rp_vec_release(&m.list);
-    rp_vec_release(&m.key_list);
-    rp_vec_release(&m.ops);
-    rp_vec_release(&m.items);
-    rp_vec_release(&m.cell_list);
-    rp_vec_release(&m.host);
-    rp_vec_release(&m.device);
-    rp_vec_release(&m.host_at);
-    rp_vec_release(&m.device_at);
-    rp_vec_release(&m.nth);
-    rp_vec_release(&m.seen);
+    RP_EACH(rp_map_release, &m.keys, &m.by_name, &m.cells, &m.of_event);
+    RP_EACH(rp_vec_release, &m.list, &m.key_list, &m.ops, &m.items, &m.cell_list, &m.host,
+            &m.device, &m.host_at);
+    RP_EACH(rp_vec_release, &m.device_at, &m.nth, &m.seen);
     if (code != RP_OK)
         *out = (struct rp_course){0};
     return code;

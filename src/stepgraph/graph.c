@@ -2,6 +2,7 @@
 /* Builds the graph of a rank, part by part: waits of threads, nodes, edges of each kind, order and
    lags. */
 #include "stepgraph/graph.h"
+#include "base/each.h"
 
 #include "result/part.h"
 #include "stepgraph/build.h"
@@ -63,36 +64,21 @@ enum rp_code rp_sg_init(struct rp_stepgraph *out, const struct rp_work *work,
 
     *out = (struct rp_stepgraph){.nranks = 1};
     enum rp_code code = build(&b, err);
-    rp_vec_release(&b.threads);
-    rp_vec_release(&b.spans);
-    rp_vec_release(&b.busy);
-    rp_vec_release(&b.cuts);
-    rp_vec_release(&b.thread_of_track);
-    rp_vec_release(&b.by_end);
-    rp_vec_release(&b.by_stream);
-    rp_vec_release(&b.stream_end);
-    rp_vec_release(&b.place);
-    rp_vec_release(&b.item_node);
-    rp_vec_release(&b.name_of);
+    RP_EACH(rp_vec_release, &b.threads, &b.spans, &b.busy, &b.cuts, &b.thread_of_track, &b.by_end,
+            &b.by_stream, &b.stream_end);
+    RP_EACH(rp_vec_release, &b.place, &b.item_node, &b.name_of);
     rp_map_release(&b.collective_of);
     return code;
 }
 
 void rp_sg_drop_index(struct rp_stepgraph *g)
 {
-    rp_vec_release(&g->in);
-    rp_vec_release(&g->out);
-    rp_vec_release(&g->out_edges);
-    rp_vec_release(&g->order);
+    RP_EACH(rp_vec_release, &g->in, &g->out, &g->out_edges, &g->order);
 }
 
 void rp_sg_release(struct rp_stepgraph *g)
 {
     rp_sg_drop_index(g);
-    rp_vec_release(&g->nodes);
-    rp_vec_release(&g->edges);
-    rp_vec_release(&g->lanes);
-    rp_vec_release(&g->names);
-    rp_vec_release(&g->arrivals);
+    RP_EACH(rp_vec_release, &g->nodes, &g->edges, &g->lanes, &g->names, &g->arrivals);
     rp_arena_release(&g->arena);
 }

@@ -26,6 +26,7 @@
  */
 #include "stepgraph/build.h"
 
+#include "base/each.h"
 #include "base/filled.h"
 #include "base/order.h"
 #include "facts/torch_names.h"
@@ -523,15 +524,10 @@ enum rp_code rp_sg_cut_hand_offs(struct rp_sg_builder *b, struct rp_err *err)
         code = walk_changes(&p, err);
     if (code == RP_OK)
         code = cut_waits(&p, err);
-    rp_vec_release(&p.changes);
-    rp_vec_release(&p.cursor);
-    rp_vec_release(&p.left);
-    rp_vec_release(&p.leaves);
-    rp_vec_release(&p.carried);
-    rp_vec_release(&p.first_carried);
+    RP_EACH(rp_vec_release, &p.changes, &p.cursor, &p.left, &p.leaves, &p.carried,
+            &p.first_carried);
     for (int scope = 0; scope < SCOPES; scope++) {
-        rp_vec_release(&p.links[scope]);
-        rp_vec_release(&p.front[scope]);
+        RP_EACH(rp_vec_release, &p.links[scope], &p.front[scope]);
     }
     return code;
 }

@@ -18,6 +18,7 @@
  * thread that launches waits while it records nothing, if, nearly each time, the device has done
  * all that was launched before the thread goes on, however long after.
  */
+#include "base/each.h"
 #include "base/filled.h"
 #include "base/named.h"
 #include "base/order.h"
@@ -415,8 +416,7 @@ static enum rp_code find_polls(struct rp_sg_builder *b, struct rp_err *err)
         code = walk_polls(b, &p, false, err);
     if (code == RP_OK)
         code = walk_polls(b, &p, true, err);
-    rp_vec_release(&p.quiet);
-    rp_vec_release(&p.ended);
+    RP_EACH(rp_vec_release, &p.quiet, &p.ended);
     return code;
 }
 
@@ -538,8 +538,7 @@ static enum rp_code find_results(struct rp_sg_builder *b, struct rp_err *err)
     code = list_launched(b, &work, err);
     for (uint32_t lane = 0; code == RP_OK && lane < b->threads.n; lane++)
         code = cut_results(b, &work, lane, err);
-    rp_vec_release(&work.items);
-    rp_vec_release(&work.end);
+    RP_EACH(rp_vec_release, &work.items, &work.end);
     return code;
 }
 
@@ -582,7 +581,6 @@ enum rp_code rp_sg_cut_syncs(struct rp_sg_builder *b, struct rp_err *err)
         return RP_OK;
     enum rp_code code = find_syncs(&s, err);
     rp_sg_waits_release(&s.waits);
-    rp_vec_release(&s.wait_of);
-    rp_vec_release(&s.launched_ns);
+    RP_EACH(rp_vec_release, &s.wait_of, &s.launched_ns);
     return code;
 }

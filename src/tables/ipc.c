@@ -3,6 +3,7 @@
    are numbered as their fields are there. */
 #include "tables/ipc.h"
 
+#include "base/each.h"
 #include "base/strtab.h"
 #include "io/flat_write.h"
 #include "io/output.h"
@@ -427,12 +428,8 @@ enum rp_code rp_ipc_save(struct ArrowArrayStream *stream, const char *path, int6
     if (w.schema.release)
         w.schema.release(&w.schema);
     free(w.texts);
-    rp_vec_release(&w.batches);
-    rp_vec_release(&w.dictionary_blocks);
-    rp_vec_release(&w.batch_blocks);
-    rp_vec_release(&w.nodes);
-    rp_vec_release(&w.places);
-    rp_vec_release(&w.buffers);
+    RP_EACH(rp_vec_release, &w.batches, &w.dictionary_blocks, &w.batch_blocks, &w.nodes, &w.places,
+            &w.buffers);
     rp_flat_release(&w.flat);
     rp_arena_release(&w.arena);
     return code;

@@ -10,6 +10,7 @@
  *
  * O(events x depth), 5 bytes an event.
  */
+#include "base/each.h"
 #include "view/view.h"
 
 #include <stdlib.h>
@@ -117,11 +118,8 @@ enum rp_code rp_view_index_init(struct rp_view_index *out, const struct rp_trace
 void rp_view_index_release(struct rp_view_index *index)
 {
     free(index->track_row);
-    rp_vec_release(&index->rows);
-    rp_vec_release(&index->event);
-    rp_vec_release(&index->depth);
-    rp_vec_release(&index->block_ns);
-    rp_vec_release(&index->block_longest);
+    RP_EACH(rp_vec_release, &index->rows, &index->event, &index->depth, &index->block_ns,
+            &index->block_longest);
 }
 
 uint32_t rp_view_row_from(const struct rp_view_index *index, const struct rp_trace *t,

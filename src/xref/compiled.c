@@ -7,6 +7,7 @@
  */
 #include "xref/compiled.h"
 
+#include "base/each.h"
 #include "base/names.h"
 #include "base/text.h"
 #include "facts/arg_keys.h"
@@ -248,17 +249,14 @@ static enum rp_code find_runs(struct run_finder *f, bool by_key, bool backward, 
 
 static void call_lists_release(struct call_lists *lists)
 {
-    rp_map_release(&lists->first);
-    rp_map_release(&lists->progress);
+    RP_EACH(rp_map_release, &lists->first, &lists->progress);
     rp_vec_release(&lists->next);
 }
 
 static void run_finder_release(struct run_finder *f)
 {
     call_lists_release(&f->lists);
-    rp_map_release(&f->by_key);
-    rp_map_release(&f->by_compile);
-    rp_map_release(&f->forward_of);
+    RP_EACH(rp_map_release, &f->by_key, &f->by_compile, &f->forward_of);
     rp_arg_key_release(&f->sequence);
 }
 
@@ -315,9 +313,7 @@ enum rp_code rp_compiled_init(struct rp_compiled *out, const struct rp_trace *tr
 
 void rp_compiled_release(struct rp_compiled *c)
 {
-    rp_map_release(&c->run_of);
-    rp_map_release(&c->call_of);
-    rp_map_release(&c->by_name);
+    RP_EACH(rp_map_release, &c->run_of, &c->call_of, &c->by_name);
     rp_vec_release(&c->runs);
 }
 

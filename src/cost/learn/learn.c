@@ -7,6 +7,7 @@
 #include "cost/learn/learned.h"
 
 #include "base/decides.h"
+#include "base/each.h"
 #include "base/hash.h"
 #include "base/order.h"
 
@@ -58,10 +59,7 @@ void rp_learned_release(struct rp_learned *model)
 {
     for (size_t i = 0; i < model->fits.n; i++)
         fit_release(&model->fits.at[i]);
-    rp_vec_release(&model->fits);
-    rp_vec_release(&model->transfers);
-    rp_vec_release(&model->smooth);
-    rp_vec_release(&model->features);
+    RP_EACH(rp_vec_release, &model->fits, &model->transfers, &model->smooth, &model->features);
     rp_samples_release(&model->samples);
     rp_arena_release(&model->arena);
 }
@@ -160,10 +158,7 @@ static enum rp_code fit_memory_init(struct fit_memory *f, size_t n, bool family,
 
 static void fit_memory_release(struct fit_memory *f)
 {
-    free((void *)f->x);
-    free(f->type);
-    free(f->y);
-    free(f->own);
+    RP_EACH(free, (void *)f->x, f->type, f->y, f->own);
 }
 
 /* Fits the selected rows, unless there are too few. */
@@ -329,8 +324,7 @@ static enum rp_code calibrate(struct rp_learned *m, struct rp_err *err)
                 own[count++] = errors[i];
         rp_fit_interval(fit, own, count);
     }
-    free(errors);
-    free(own);
+    RP_EACH(free, errors, own);
     return code;
 }
 

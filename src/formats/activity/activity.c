@@ -5,6 +5,7 @@
  */
 #include "formats/activity/activity.h"
 
+#include "base/each.h"
 #include "base/order.h"
 #include "trace/merged.h"
 
@@ -73,16 +74,9 @@ enum rp_code rp_activity_init(struct rp_activity *a, struct rp_input *in,
 void rp_activity_release(struct rp_activity *a)
 {
     rp_proto_trace_release(&a->t);
-    rp_vec_release(&a->processes);
-    rp_vec_release(&a->places);
-    rp_vec_release(&a->pids);
-    rp_vec_release(&a->ranks);
-    rp_map_release(&a->by_key);
-    rp_map_release(&a->place_of);
-    rp_map_release(&a->number_of);
-    rp_map_release(&a->track_of);
-    rp_map_release(&a->named);
-    rp_map_release(&a->used);
+    RP_EACH(rp_vec_release, &a->processes, &a->places, &a->pids, &a->ranks);
+    RP_EACH(rp_map_release, &a->by_key, &a->place_of, &a->number_of, &a->track_of, &a->named,
+            &a->used);
 }
 
 /* ------------------------------------------------------------------ processes */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The texts, line by line, and the row of the table of formats. Linear. */
 #include "formats/buffers/buffers.h"
+#include "base/each.h"
 
 #include "formats/buffers/lives.h"
 #include "formats/formats.h"
@@ -36,11 +37,7 @@ void rp_buffers_init(struct rp_buffers *b)
 
 void rp_buffers_release(struct rp_buffers *b)
 {
-    rp_vec_release(&b->allocations);
-    rp_vec_release(&b->values);
-    rp_vec_release(&b->live);
-    rp_vec_release(&b->order);
-    rp_vec_release(&b->ranges);
+    RP_EACH(rp_vec_release, &b->allocations, &b->values, &b->live, &b->order, &b->ranges);
     rp_arena_release(&b->arena);
 }
 

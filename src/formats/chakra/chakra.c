@@ -8,6 +8,7 @@
  * file does not have (they are often filtered) is left out.
  */
 #include "abi/proto/chakra.h"
+#include "base/each.h"
 #include "formats/chakra/exec_trace.h"
 #include "formats/formats.h"
 #include "io/json_pull.h"
@@ -188,11 +189,7 @@ static enum rp_code chakra_build(struct chakra *r)
 
 static void chakra_release(struct chakra *r)
 {
-    rp_vec_release(&r->nodes);
-    rp_vec_release(&r->deps);
-    rp_vec_release(&r->attrs);
-    rp_vec_release(&r->control);
-    rp_vec_release(&r->text);
+    RP_EACH(rp_vec_release, &r->nodes, &r->deps, &r->attrs, &r->control, &r->text);
     rp_map_release(&r->op_of);
 }
 

@@ -10,6 +10,7 @@
  * A node may be inside another one (its parent); work is counted at the innermost that has any.
  */
 #include "formats/chakra/exec_trace.h"
+#include "base/each.h"
 #include "formats/formats.h"
 #include "io/json_pull.h"
 #include "program/opcodes.h"
@@ -339,11 +340,8 @@ static enum rp_code exec_trace_read(struct rp_input *in, const struct rp_read_op
     if (code == RP_OK)
         code = read_nodes(&r);
     rp_json_close(r.json);
-    rp_map_release(&r.maker);
-    rp_map_release(&r.op_of);
-    rp_vec_release(&r.parents);
-    rp_vec_release(&r.reads);
-    rp_vec_release(&r.makes);
+    RP_EACH(rp_map_release, &r.maker, &r.op_of);
+    RP_EACH(rp_vec_release, &r.parents, &r.reads, &r.makes);
     return code;
 }
 

@@ -15,6 +15,7 @@
  */
 #include "formats/chrome/chrome.h"
 #include "base/clock.h"
+#include "base/each.h"
 
 #include <locale.h>
 #include <stdlib.h>
@@ -345,18 +346,12 @@ static void release_reader(struct rp_chrome *r)
     rp_json_close(r->json);
     rp_builder_free(r->builder);
     rp_arena_release(&r->arena);
-    rp_map_release(&r->category_of);
-    rp_map_release(&r->fused.process_of);
-    rp_map_release(&r->fused.count_of);
+    RP_EACH(rp_map_release, &r->category_of, &r->fused.process_of, &r->fused.count_of);
     rp_vec_release(&r->fused.processes);
     rp_chrome_release_samples(r);
-    rp_vec_release(&r->categories);
-    rp_vec_release(&r->nodes);
-    rp_vec_release(&r->args);
+    RP_EACH(rp_vec_release, &r->categories, &r->nodes, &r->args);
     rp_chrome_learn_release(r);
-    rp_vec_release(&r->track_kind);
-    rp_vec_release(&r->is_device);
-    rp_vec_release(&r->scratch);
+    RP_EACH(rp_vec_release, &r->track_kind, &r->is_device, &r->scratch);
     if (r->c_locale)
         freelocale((locale_t)r->c_locale);
     free(r);

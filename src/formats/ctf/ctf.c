@@ -12,6 +12,7 @@
 #include "formats/ctf/ctf.h"
 
 #include "base/clock.h"
+#include "base/each.h"
 #include "base/order.h"
 
 #include "io/sources_walk.h"
@@ -220,14 +221,8 @@ void rp_ctf_reader_release(struct rp_ctf_reader *r)
 {
     rp_proto_trace_release(&r->t);
     rp_ctf_times_release(&r->times);
-    rp_vec_release(&r->packets);
-    rp_vec_release(&r->pending);
-    rp_vec_release(&r->open);
-    rp_vec_release(&r->bounds);
-    rp_vec_release(&r->copies);
-    rp_vec_release(&r->late);
-    rp_vec_release(&r->pauses);
-    rp_vec_release(&r->lost);
+    RP_EACH(rp_vec_release, &r->packets, &r->pending, &r->open, &r->bounds, &r->copies, &r->late,
+            &r->pauses, &r->lost);
     rp_map_release(&r->lost_places);
     rp_ctf_files_close(r);
     free(r->texts);

@@ -13,6 +13,7 @@
  */
 #include "formats/hlo/proto.h"
 #include "abi/proto/hlo.h"
+#include "base/each.h"
 #include "formats/formats.h"
 #include "formats/programs.h"
 #include "program/opcodes.h"
@@ -561,23 +562,12 @@ static enum rp_code read_file_module(struct rp_program *p, struct rp_bytes bytes
         code = rp_vec_push(&r.shape_of, 0, err);
     if (code == RP_OK)
         code = read_module(&r, module, (uint64_t)(module.at - bytes.at));
-    rp_vec_release(&r.dense);
-    rp_vec_release(&r.id_of);
-    rp_map_release(&r.op_of);
-    rp_map_release(&r.computation_of);
-    rp_map_release(&r.sequence_of);
-    rp_vec_release(&r.sequences);
-    rp_vec_release(&r.found);
-    rp_vec_release(&r.ordered);
-    rp_vec_release(&r.computation_ids);
+    RP_EACH(rp_vec_release, &r.dense, &r.id_of);
+    RP_EACH(rp_map_release, &r.op_of, &r.computation_of, &r.sequence_of);
+    RP_EACH(rp_vec_release, &r.sequences, &r.found, &r.ordered, &r.computation_ids);
     rp_strtab_release(&r.shape_bytes);
-    rp_vec_release(&r.shape_of);
-    rp_vec_release(&r.text);
-    rp_vec_release(&r.ints);
-    rp_vec_release(&r.ids);
-    rp_vec_release(&r.texts);
-    rp_vec_release(&r.aliases);
-    rp_vec_release(&r.payloads);
+    RP_EACH(rp_vec_release, &r.shape_of, &r.text, &r.ints, &r.ids, &r.texts, &r.aliases,
+            &r.payloads);
     return code;
 }
 

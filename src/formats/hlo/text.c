@@ -5,6 +5,7 @@
  * texts of attributes stay slices of it. Linear; about 0.4 us an instruction.
  */
 #include "formats/hlo/text.h"
+#include "base/each.h"
 #include "formats/formats.h"
 #include "formats/programs.h"
 #include "program/structure.h"
@@ -14,19 +15,12 @@
 
 static void hlo_text_release(struct rp_hlo_text *r)
 {
-    rp_vec_release(&r->op_of);
-    rp_vec_release(&r->computation_of);
+    RP_EACH(rp_vec_release, &r->op_of, &r->computation_of);
     rp_strtab_release(&r->shape_texts);
-    rp_vec_release(&r->shape_of);
-    rp_map_release(&r->parts_of);
-    rp_vec_release(&r->operands);
-    rp_vec_release(&r->ids);
-    rp_vec_release(&r->calls);
-    rp_vec_release(&r->waiting);
-    rp_vec_release(&r->inlined);
-    rp_vec_release(&r->async);
-    rp_vec_release(&r->async_attrs);
+    RP_EACH(rp_vec_release, &r->shape_of, &r->operands, &r->ids, &r->calls, &r->waiting,
+            &r->inlined, &r->async, &r->async_attrs);
     rp_vec_release(&r->async_calls);
+    rp_map_release(&r->parts_of);
 }
 
 bool rp_hlo_text_heading(struct rp_hlo_text *r, const char *word)

@@ -8,6 +8,7 @@
  *   section:   id (high bit: aligned)  length  [alignment padding]  bytes
  */
 #include "formats/mlir/bytecode.h"
+#include "base/each.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -387,21 +388,10 @@ enum rp_code rp_bytecode_build(struct rp_mlir *r)
     else
         bc_read_module(&b);
     enum rp_code code = b.code == RP_OK ? rp_bc_module(r) : b.code;
-    rp_vec_release(&b.strings);
-    rp_vec_release(&b.dialects);
-    rp_vec_release(&b.names);
-    rp_vec_release(&b.attrs);
-    rp_vec_release(&b.types);
-    rp_vec_release(&b.shapes);
-    rp_vec_release(&b.properties);
-    rp_vec_release(&b.resources);
-    rp_vec_release(&b.ops);
-    rp_vec_release(&b.regions);
-    rp_vec_release(&b.values);
-    rp_vec_release(&b.operands);
-    rp_vec_release(&b.scopes);
-    rp_vec_release(&b.visible);
-    rp_vec_release(&b.named);
+    RP_EACH(rp_vec_release, &b.strings, &b.dialects, &b.names, &b.attrs, &b.types, &b.shapes,
+            &b.properties, &b.resources);
+    RP_EACH(rp_vec_release, &b.ops, &b.regions, &b.values, &b.operands);
+    RP_EACH(rp_vec_release, &b.scopes, &b.visible, &b.named);
     r->bytecode = NULL;
     return code;
 }

@@ -7,6 +7,7 @@
  * their operation calls, as in HLO: loops and branches get one tuple with what they use of the
  * function around them.
  */
+#include "base/each.h"
 #include "formats/formats.h"
 #include "formats/mlir/bytecode.h"
 #include "formats/mlir/mlir.h"
@@ -214,21 +215,11 @@ static enum rp_code mlir_read_program(struct rp_mlir *r, const uint8_t *bytes, s
     rp_map_init(&r->parts);
     rp_map_init(&r->origins);
     enum rp_code code = bytecode ? rp_bytecode_build(r) : read_module(r);
-    rp_map_release(&r->parts);
-    rp_map_release(&r->origins);
-    rp_vec_release(&r->regions);
-    rp_vec_release(&r->args);
-    rp_vec_release(&r->outside);
-    rp_vec_release(&r->seen);
-    rp_vec_release(&r->carried);
-    rp_vec_release(&r->late);
+    RP_EACH(rp_map_release, &r->parts, &r->origins);
+    RP_EACH(rp_vec_release, &r->regions, &r->args, &r->outside, &r->seen, &r->carried, &r->late);
     rp_chars_release(&r->meshes);
-    rp_vec_release(&r->op_of);
-    rp_vec_release(&r->function_of);
-    rp_vec_release(&r->operands);
-    rp_vec_release(&r->results);
-    rp_vec_release(&r->waiting);
-    rp_vec_release(&r->locs);
+    RP_EACH(rp_vec_release, &r->op_of, &r->function_of, &r->operands, &r->results, &r->waiting,
+            &r->locs);
     return code;
 }
 

@@ -16,6 +16,7 @@
  * tell whether it sleeps or has something to do.
  */
 #include "base/decimal.h"
+#include "base/each.h"
 #include "base/hash.h"
 #include "formats/formats.h"
 #include "io/emit.h"
@@ -505,11 +506,7 @@ static enum rp_code read_plugin(struct rp_input *in, const struct rp_read_option
     rp_json_close(r.json);
     rp_input_close(list);
     free((void *)(uintptr_t)r.text);
-    rp_map_release(&r.rank_of_gpu);
-    rp_map_release(&r.rank_of_link);
-    rp_map_release(&r.nranks_of);
-    rp_map_release(&r.named);
-    rp_map_release(&r.state_of);
+    RP_EACH(rp_map_release, &r.rank_of_gpu, &r.rank_of_link, &r.nranks_of, &r.named, &r.state_of);
     to->content_bytes = n;
     if (code == RP_OK)
         return rp_builder_finish(r.b, &to->trace, err);

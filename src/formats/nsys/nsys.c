@@ -9,6 +9,7 @@
  * are not read.
  */
 #include "formats/nsys/nsys.h"
+#include "base/each.h"
 
 #include "formats/sqlite/readers.h"
 #include "rp_config.h"
@@ -185,19 +186,9 @@ enum rp_code rp_nsys_read(struct rp_activity *a, struct rp_database *db, struct 
     r->db = db;
     enum rp_code code = read_tables(r, err);
     rp_texts_release(&r->texts);
-    rp_map_release(&r->calls);
-    rp_map_release(&r->contexts);
-    rp_map_release(&r->recorded);
-    rp_map_release(&r->node_of);
-    rp_vec_release(&r->nodes);
-    rp_map_release(&r->schemas);
-    rp_map_release(&r->group_sizes);
-    rp_map_release(&r->metrics);
-    rp_vec_release(&r->records);
-    rp_vec_release(&r->entries);
-    rp_vec_release(&r->words);
-    rp_vec_release(&r->frames);
-    rp_vec_release(&r->stack);
+    RP_EACH(rp_map_release, &r->calls, &r->contexts, &r->recorded, &r->node_of, &r->schemas,
+            &r->group_sizes, &r->metrics);
+    RP_EACH(rp_vec_release, &r->nodes, &r->records, &r->entries, &r->words, &r->frames, &r->stack);
     free(r);
     return code;
 }

@@ -12,6 +12,7 @@
  */
 #include "formats/perfetto/perfetto.h"
 #include "base/clock.h"
+#include "base/each.h"
 #include "io/escaped.h"
 #include "io/inflate.h"
 
@@ -608,24 +609,16 @@ static void release_reader(struct rp_perfetto *r)
 
     for (size_t i = 0; i < r->sequences.n; i++) {
         rp_map_release(&r->sequences.at[i].interned);
-        rp_vec_release(&r->sequences.at[i].counters);
-        rp_vec_release(&r->sequences.at[i].doubles);
+        RP_EACH(rp_vec_release, &r->sequences.at[i].counters, &r->sequences.at[i].doubles);
     }
     for (size_t i = 0; i < r->blobs.n; i++)
         free((void *)(uintptr_t)r->blobs.at[i].at);
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
         rp_map_release(maps[i]);
-    rp_vec_release(&r->blobs);
-    rp_vec_release(&r->sequences);
-    rp_vec_release(&r->tracks);
-    rp_vec_release(&r->processes);
-    rp_vec_release(&r->totals);
-    rp_vec_release(&r->clocks);
-    rp_vec_release(&r->now);
-    rp_vec_release(&r->args);
+    RP_EACH(rp_vec_release, &r->blobs, &r->sequences, &r->tracks, &r->processes, &r->totals,
+            &r->clocks, &r->now, &r->args);
+    RP_EACH(rp_vec_release, &r->marks, &r->flows);
     rp_map_release(&r->arg_of);
-    rp_vec_release(&r->marks);
-    rp_vec_release(&r->flows);
     rp_emit_abandon(&r->json);
 }
 

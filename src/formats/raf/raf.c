@@ -14,6 +14,7 @@
  * expression that is used twice is one operation. Cost: one pass over the text, one over the
  * objects.
  */
+#include "base/each.h"
 #include "formats/formats.h"
 #include "io/json_pull.h"
 #include "program/opcodes.h"
@@ -621,11 +622,7 @@ static enum rp_code raf_read(struct rp_input *in, const struct rp_read_options *
     rp_json_close(r.json);
     if (code == RP_OK)
         code = build_program(&r);
-    rp_vec_release(&r.nodes);
-    rp_vec_release(&r.data);
-    rp_vec_release(&r.attrs);
-    rp_vec_release(&r.stack);
-    rp_vec_release(&r.functions);
+    RP_EACH(rp_vec_release, &r.nodes, &r.data, &r.attrs, &r.stack, &r.functions);
     return code;
 }
 

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/decimal.h"
+#include "base/each.h"
 #include "base/order.h"
 #include "formats/activity/texts.h"
 #include "formats/list.h"
@@ -706,10 +707,7 @@ static void release_reader(struct json_reader *r)
     for (size_t i = 0; i < r->processes.n; i++) {
         struct process *p = &r->processes.at[i];
 
-        rp_texts_release(&p->kinds);
-        rp_texts_release(&p->operations);
-        rp_texts_release(&p->markers);
-        rp_texts_release(&p->kernels);
+        RP_EACH(rp_texts_release, &p->kinds, &p->operations, &p->markers, &p->kernels);
         rp_map_release(&p->agents);
         rp_rocm_values_release(&p->values);
         rp_vec_release(&p->records);

@@ -9,6 +9,7 @@
  * call and the device work it started have in common. The file has its own numbers for processes
  * and threads, other than those of the system.
  */
+#include "base/each.h"
 #include "base/order.h"
 #include "formats/rocm/rocm.h"
 #include "formats/sqlite/readers.h"
@@ -369,12 +370,8 @@ static enum rp_code describe_process(struct rocpd *r, struct rp_err *err)
 
 static void release_process(struct rocpd *r)
 {
-    rp_texts_release(&r->texts);
-    rp_texts_release(&r->kernels[0]);
-    rp_texts_release(&r->kernels[1]);
-    rp_map_release(&r->event_of);
-    rp_map_release(&r->threads);
-    rp_map_release(&r->agents);
+    RP_EACH(rp_texts_release, &r->texts, &r->kernels[0], &r->kernels[1]);
+    RP_EACH(rp_map_release, &r->event_of, &r->threads, &r->agents);
     rp_vec_release(&r->events);
     rp_rocm_values_release(&r->values);
     rp_vec_release(&r->arguments);

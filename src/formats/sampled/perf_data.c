@@ -10,6 +10,7 @@
  *     pipe   "PERFILE2", 16, then records, the attributes among them
  *     record u32 type, u16 misc, u16 size, then what the type says
  */
+#include "base/each.h"
 #include "formats/sampled/sampled.h"
 #include "formats/sampled/symbols.h"
 #include "io/inflate.h"
@@ -724,17 +725,10 @@ static void release_perf(struct perf_data *r)
     rp_profile_release(&r->p);
     for (size_t i = 0; i < r->processes.n; i++)
         rp_vec_release(&r->processes.at[i].maps);
-    rp_vec_release(&r->processes);
-    rp_vec_release(&r->attrs);
-    rp_vec_release(&r->comms);
-    rp_vec_release(&r->frames);
-    rp_vec_release(&r->build_ids);
+    RP_EACH(rp_vec_release, &r->processes, &r->attrs, &r->comms, &r->frames, &r->build_ids);
     rp_symbols_release(&r->symbols);
     rp_vec_release(&r->plain);
-    rp_map_release(&r->process_of);
-    rp_map_release(&r->attr_of);
-    rp_map_release(&r->thread_of);
-    rp_map_release(&r->frame_of);
+    RP_EACH(rp_map_release, &r->process_of, &r->attr_of, &r->thread_of, &r->frame_of);
     rp_arena_release(&r->texts);
     if (r->zstd)
         rp_codec_zstd.close(r->zstd);

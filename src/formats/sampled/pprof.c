@@ -6,6 +6,7 @@
  * or else the last one. Locations of a sample begin with the innermost; a location with several
  * lines has inlined functions, the innermost first. There are no times.
  */
+#include "base/each.h"
 #include "formats/sampled/sampled.h"
 
 #include <stdio.h>
@@ -234,16 +235,9 @@ static enum rp_code read_samples(struct pprof *r)
 static void release_pprof(struct pprof *r)
 {
     rp_profile_release(&r->p);
-    rp_vec_release(&r->strings);
-    rp_vec_release(&r->functions);
-    rp_vec_release(&r->locations);
-    rp_vec_release(&r->mappings);
-    rp_vec_release(&r->types);
-    rp_vec_release(&r->located);
-    rp_vec_release(&r->stack);
-    rp_map_release(&r->function_of);
-    rp_map_release(&r->location_of);
-    rp_map_release(&r->mapping_of);
+    RP_EACH(rp_vec_release, &r->strings, &r->functions, &r->locations, &r->mappings, &r->types,
+            &r->located, &r->stack);
+    RP_EACH(rp_map_release, &r->function_of, &r->location_of, &r->mapping_of);
     free(r->address);
 }
 

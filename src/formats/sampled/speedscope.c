@@ -15,6 +15,7 @@
  * then, with its time.
  */
 #include "base/decimal.h"
+#include "base/each.h"
 #include "formats/sampled/sampled.h"
 #include "io/json_pull.h"
 
@@ -365,12 +366,7 @@ static enum rp_code walk_file(struct speedscope *s, enum speedscope_pass pass)
 static void speedscope_release(struct speedscope *s)
 {
     rp_profile_release(&s->p);
-    rp_vec_release(&s->frames);
-    rp_vec_release(&s->open);
-    rp_vec_release(&s->nested);
-    rp_vec_release(&s->stacks);
-    rp_vec_release(&s->weights);
-    rp_vec_release(&s->heads);
+    RP_EACH(rp_vec_release, &s->frames, &s->open, &s->nested, &s->stacks, &s->weights, &s->heads);
 }
 
 static enum rp_code read_speedscope(struct rp_input *in, const struct rp_read_options *options,

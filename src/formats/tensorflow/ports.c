@@ -8,6 +8,7 @@
 #include "formats/tensorflow/ports.h"
 
 #include "abi/proto/tensorflow.h"
+#include "base/each.h"
 #include "base/order.h"
 
 #include <string.h>
@@ -410,10 +411,8 @@ static enum rp_code keep_needed(struct needs *n, struct rp_arena *arena, struct 
 
 static void needs_release(struct needs *n)
 {
-    rp_vec_release(&n->nodes);
-    rp_vec_release(&n->work);
-    rp_map_release(&n->by_name);
-    rp_map_release(&n->reached);
+    RP_EACH(rp_vec_release, &n->nodes, &n->work);
+    RP_EACH(rp_map_release, &n->by_name, &n->reached);
 }
 
 enum rp_code rp_tf_ports_narrow(struct rp_tf_ports *ports, const char *const *fetches, size_t count,
@@ -437,7 +436,5 @@ enum rp_code rp_tf_ports_narrow(struct rp_tf_ports *ports, const char *const *fe
 
 void rp_tf_ports_release(struct rp_tf_ports *ports)
 {
-    rp_vec_release(&ports->variables);
-    rp_vec_release(&ports->feeds);
-    rp_vec_release(&ports->fetches);
+    RP_EACH(rp_vec_release, &ports->variables, &ports->feeds, &ports->fetches);
 }

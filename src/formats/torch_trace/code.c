@@ -21,6 +21,7 @@
 #include "formats/torch_trace/read.h"
 
 #include "base/decides.h"
+#include "base/each.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -451,11 +452,8 @@ static void keep_tensors(struct code_reader *r, const struct code_kernel *kernel
 
 static void code_reader_release(struct code_reader *r)
 {
-    rp_vec_release(&r->kernels);
-    rp_vec_release(&r->fragment);
-    rp_vec_release(&r->tensors);
-    rp_map_release(&r->typed);
-    rp_map_release(&r->by_name);
+    RP_EACH(rp_vec_release, &r->kernels, &r->fragment, &r->tensors);
+    RP_EACH(rp_map_release, &r->typed, &r->by_name);
 }
 
 enum rp_code rp_torch_code_read(struct rp_torch_trace *trace, const struct rp_torch_code *code,

@@ -16,6 +16,7 @@
 #include "formats/torch_trace/read.h"
 
 #include "base/decides.h"
+#include "base/each.h"
 #include "base/text.h"
 #include "formats/formats.h"
 
@@ -125,14 +126,8 @@ void rp_torch_trace_init(struct rp_torch_trace *trace)
 
 void rp_torch_trace_release(struct rp_torch_trace *trace)
 {
-    rp_vec_release(&trace->logs);
-    rp_vec_release(&trace->compiles);
-    rp_vec_release(&trace->graphs);
-    rp_vec_release(&trace->kernels);
-    rp_vec_release(&trace->calls);
-    rp_vec_release(&trace->shares);
-    rp_vec_release(&trace->places);
-    rp_vec_release(&trace->breaks);
+    RP_EACH(rp_vec_release, &trace->logs, &trace->compiles, &trace->graphs, &trace->kernels,
+            &trace->calls, &trace->shares, &trace->places, &trace->breaks);
     rp_vec_release(&trace->unknown);
     rp_strtab_release(&trace->place_keys);
     rp_arena_release(&trace->arena);
@@ -162,9 +157,7 @@ enum rp_code rp_torch_place(struct rp_torch_trace *trace, struct rp_snip path, i
 
 static void release_texts(struct open_compile *open)
 {
-    free(open->post);
-    free(open->code);
-    free(open->stacks);
+    RP_EACH(free, open->post, open->code, open->stacks);
     open->post = open->code = open->stacks = NULL;
     open->post_n = open->code_n = open->stacks_n = 0;
 }
@@ -688,11 +681,8 @@ static void close_reader(struct trace_reader *r)
         release_texts(&r->open.at[i]);
         rp_torch_nodes_release(&r->open.at[i].source);
     }
-    rp_vec_release(&r->open);
-    rp_vec_release(&r->names);
-    rp_map_release(&r->by_id);
-    rp_map_release(&r->strings);
-    rp_map_release(&r->unknown);
+    RP_EACH(rp_vec_release, &r->open, &r->names);
+    RP_EACH(rp_map_release, &r->by_id, &r->strings, &r->unknown);
 }
 
 enum rp_code rp_torch_trace_read(struct rp_torch_trace *trace, struct rp_input *in,

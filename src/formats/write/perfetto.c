@@ -18,6 +18,7 @@
  * begin at 0.
  */
 #include "abi/proto/perfetto.h"
+#include "base/each.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "formats/chrome/facts.h"
@@ -721,15 +722,12 @@ static void writer_release(struct writer *c)
     rp_emit_abandon(&c->e);
     rp_emit_abandon(&c->json);
     rp_proto_writer_release(&c->w);
-    rp_map_release(&c->counters);
-    rp_map_release(&c->tids);
-    rp_vec_release(&c->fresh);
-    rp_vec_release(&c->ends);
+    RP_EACH(rp_map_release, &c->counters, &c->tids);
+    RP_EACH(rp_vec_release, &c->fresh, &c->ends);
     for (size_t i = 0; i < c->lanes.n; i++)
         rp_vec_release(&c->lanes.at[i].ends);
     rp_vec_release(&c->lanes);
-    free(c->seen);
-    free(c->kinds);
+    RP_EACH(free, c->seen, c->kinds);
 }
 
 static enum rp_code write_perfetto(const struct rp_trace *trace, const char *path,

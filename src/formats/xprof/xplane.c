@@ -10,6 +10,7 @@
  */
 #include "formats/xprof/xplane.h"
 #include "base/clock.h"
+#include "base/each.h"
 
 #include <stdlib.h>
 
@@ -141,22 +142,11 @@ static void release_reader(struct rp_xplane *r)
 {
     rp_proto_trace_release(&r->t);
     rp_emit_abandon(&r->json);
-    rp_map_release(&r->pids);
-    rp_map_release(&r->line_ids);
-    rp_map_release(&r->key_of);
-    rp_map_release(&r->child_of);
-    rp_map_release(&r->stat_of.large);
-    rp_map_release(&r->label_of.large);
-    rp_vec_release(&r->stat_of.small);
-    rp_vec_release(&r->label_of.small);
-    rp_vec_release(&r->stats);
-    rp_vec_release(&r->labels);
-    rp_vec_release(&r->label_args);
-    rp_vec_release(&r->label_keys);
-    rp_vec_release(&r->line_names);
-    rp_vec_release(&r->keys);
-    rp_vec_release(&r->nodes);
-    rp_vec_release(&r->args);
+    RP_EACH(rp_map_release, &r->pids, &r->line_ids, &r->key_of, &r->child_of, &r->stat_of.large,
+            &r->label_of.large);
+    RP_EACH(rp_vec_release, &r->stat_of.small, &r->label_of.small, &r->stats, &r->labels,
+            &r->label_args, &r->label_keys, &r->line_names, &r->keys);
+    RP_EACH(rp_vec_release, &r->nodes, &r->args);
     free(r);
 }
 

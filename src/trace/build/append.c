@@ -11,6 +11,7 @@
  */
 #include "trace/build/build.h"
 
+#include "base/each.h"
 #include "base/vec.h"
 #include "trace/build/moved.h"
 #include "trace/build/state.h"
@@ -543,12 +544,8 @@ enum rp_code rp_builder_append(struct rp_builder *b, const struct rp_trace *t,
     struct appending a = {.b = b, .t = t, .how = how, .err = err};
     enum rp_code code = add_all(&a);
 
-    free(a.str);
-    free(a.is_id);
-    free(a.origin);
-    free(a.track);
-    rp_vec_release(&a.args);
-    rp_vec_release(&a.order);
+    RP_EACH(free, a.str, a.is_id, a.origin, a.track);
+    RP_EACH(rp_vec_release, &a.args, &a.order);
     rp_moved_release(&a.moved);
     return code;
 }

@@ -4,6 +4,7 @@
  * costs one test for room, nine stores and the row of its arguments (args.c). Processes,
  * tracks and origins are few and found through maps; readers keep the last ones at hand.
  */
+#include "base/each.h"
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
 
@@ -42,30 +43,15 @@ enum rp_code rp_builder_new(const struct rp_limits *limits, struct rp_builder **
 
 static void release_events(struct rp_build_events *ev)
 {
-    rp_vec_release(&ev->ts_ns);
-    rp_vec_release(&ev->dur_ns);
-    rp_vec_release(&ev->name);
-    rp_vec_release(&ev->track);
-    rp_vec_release(&ev->link);
-    rp_vec_release(&ev->arg_row);
-    rp_vec_release(&ev->shape);
-    rp_vec_release(&ev->origin);
-    rp_vec_release(&ev->flags);
-    rp_vec_release(&ev->parent);
-    rp_vec_release(&ev->kind);
-    rp_vec_release(&ev->seq);
+    RP_EACH(rp_vec_release, &ev->ts_ns, &ev->dur_ns, &ev->name, &ev->track, &ev->link, &ev->arg_row,
+            &ev->shape, &ev->origin);
+    RP_EACH(rp_vec_release, &ev->flags, &ev->parent, &ev->kind, &ev->seq);
 }
 
 static void release_flows(struct rp_build_flows *flows)
 {
-    rp_vec_release(&flows->ts_ns);
-    rp_vec_release(&flows->id);
-    rp_vec_release(&flows->name);
-    rp_vec_release(&flows->track);
-    rp_vec_release(&flows->event);
-    rp_vec_release(&flows->arg_row);
-    rp_vec_release(&flows->shape);
-    rp_vec_release(&flows->origin);
+    RP_EACH(rp_vec_release, &flows->ts_ns, &flows->id, &flows->name, &flows->track, &flows->event,
+            &flows->arg_row, &flows->shape, &flows->origin);
     rp_vec_release(&flows->flags);
 }
 
@@ -77,23 +63,11 @@ void rp_builder_free(struct rp_builder *b)
     release_flows(&b->flows);
     rp_build_samples_release(&b->samples);
     rp_build_args_release(&b->args);
-    rp_vec_release(&b->link_id);
-    rp_vec_release(&b->links.native_id);
-    rp_vec_release(&b->links.source);
-    rp_map_release(&b->pid_of);
-    rp_map_release(&b->pid_text_of);
-    rp_map_release(&b->track_of);
-    rp_map_release(&b->origin_of);
-    rp_vec_release(&b->processes);
-    rp_vec_release(&b->tracks);
-    rp_vec_release(&b->origins);
-    rp_vec_release(&b->steps);
-    rp_vec_release(&b->devices);
-    rp_vec_release(&b->meta);
-    rp_vec_release(&b->warnings);
-    rp_vec_release(&b->member);
-    rp_vec_release(&b->member_offset);
-    rp_vec_release(&b->name_class);
+    RP_EACH(rp_vec_release, &b->link_id, &b->links.native_id, &b->links.source);
+    RP_EACH(rp_map_release, &b->pid_of, &b->pid_text_of, &b->track_of, &b->origin_of);
+    RP_EACH(rp_vec_release, &b->processes, &b->tracks, &b->origins, &b->steps, &b->devices,
+            &b->meta, &b->warnings, &b->member);
+    RP_EACH(rp_vec_release, &b->member_offset, &b->name_class);
     rp_strtab_release(&b->str);
     rp_trace_free(b->trace);
     free(b);

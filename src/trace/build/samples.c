@@ -3,19 +3,14 @@
  * Stores samples of call stacks: equal frames and stacks get the same id, through maps. A reader
  * that walks from the outermost frame to the innermost pays one look-up for each frame.
  */
+#include "base/each.h"
 #include "trace/build/state.h"
 
 void rp_build_samples_release(struct rp_build_samples *s)
 {
-    rp_vec_release(&s->ts_ns);
-    rp_vec_release(&s->weight);
-    rp_vec_release(&s->track);
-    rp_vec_release(&s->stack);
-    rp_vec_release(&s->flags);
-    rp_vec_release(&s->frames);
-    rp_vec_release(&s->stacks);
-    rp_map_release(&s->frame_of);
-    rp_map_release(&s->stack_of);
+    RP_EACH(rp_vec_release, &s->ts_ns, &s->weight, &s->track, &s->stack, &s->flags, &s->frames,
+            &s->stacks);
+    RP_EACH(rp_map_release, &s->frame_of, &s->stack_of);
 }
 
 static bool same_frame(const struct rp_call_frame *a, const struct rp_call_frame *b)

@@ -4,6 +4,7 @@
  * removes end events) and launches; if several runtime calls have one correlation id, the last one
  * in the file counts. Linear; docs/definitions.md says what each counter means.
  */
+#include "base/each.h"
 #include "base/filled.h"
 #include "trace/build/dense_ids.h"
 #include "trace/build/state.h"
@@ -129,8 +130,7 @@ static enum rp_code count_plainly(struct rp_builder *b, struct rp_err *err)
         count_events(b, &w);
         sum_up(b, &w);
     }
-    rp_vec_release(&w.origin);
-    rp_vec_release(&w.track);
+    RP_EACH(rp_vec_release, &w.origin, &w.track);
     return code;
 }
 
@@ -214,9 +214,7 @@ static enum rp_code count_launches(struct rp_builder *b, struct rp_err *err)
 
     if (code == RP_OK)
         judge_launches(b, &w);
-    rp_vec_release(&w.last_call);
-    rp_vec_release(&w.ngpu);
-    rp_vec_release(&w.is_launch);
+    RP_EACH(rp_vec_release, &w.last_call, &w.ngpu, &w.is_launch);
     return code;
 }
 
@@ -284,11 +282,7 @@ static enum rp_code count_arrows(struct rp_builder *b, struct rp_err *err)
     enum rp_code code = make_arrow_keys(b, &w, err);
     if (code == RP_OK)
         count_lonely(&b->trace->health, rp_radix_sort(w.key.at, w.tmp.at, w.key.n, 0), w.key.n);
-    rp_vec_release(&w.id);
-    rp_vec_release(&w.dense);
-    rp_vec_release(&w.key);
-    rp_vec_release(&w.tmp);
-    rp_vec_release(&w.category);
+    RP_EACH(rp_vec_release, &w.id, &w.dense, &w.key, &w.tmp, &w.category);
     return code;
 }
 

@@ -6,6 +6,7 @@
  * If a group has several tracks, or a track several groups (a stream in the arguments that is not
  * the tid), its events are collected and sorted.
  */
+#include "base/each.h"
 #include "trace/build/dense_ids.h"
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
@@ -315,12 +316,8 @@ static enum rp_code count_health(struct health_ctx *w, struct rp_err *err)
     enum rp_code code = count_groups(w, err);
 
     rp_map_release(&w->map);
-    rp_vec_release(&w->groups);
-    rp_vec_release(&w->ntracks);
-    rp_vec_release(&w->group_of);
-    rp_vec_release(&w->column);
-    rp_vec_release(&w->spans);
-    rp_vec_release(&w->stack);
+    RP_EACH(rp_vec_release, &w->groups, &w->ntracks, &w->group_of, &w->column, &w->spans,
+            &w->stack);
     return code;
 }
 

@@ -7,6 +7,7 @@
  *
  * Linear, except for sorting the members of one link.
  */
+#include "base/each.h"
 #include "base/filled.h"
 #include "trace/build/dense_ids.h"
 #include "trace/build/state.h"
@@ -285,9 +286,6 @@ enum rp_code rp_pass_links(struct rp_builder *b, struct rp_err *err)
     struct link_ctx w = {.b = b};
     enum rp_code code = link_all(&w, err);
 
-    rp_vec_release(&w.has_host);
-    rp_vec_release(&w.id);
-    rp_vec_release(&w.dense);
-    rp_vec_release(&w.first);
+    RP_EACH(rp_vec_release, &w.has_host, &w.id, &w.dense, &w.first);
     return code;
 }

@@ -11,6 +11,7 @@
  * keys.
  */
 #include "base/decides.h"
+#include "base/each.h"
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
 
@@ -43,12 +44,9 @@ struct pairing {
 
 static void release_pairing(struct pairing *w)
 {
-    rp_vec_release(&w->group);
-    rp_vec_release(&w->perm);
-    rp_vec_release(&w->begin);
+    RP_EACH(rp_vec_release, &w->group, &w->perm, &w->begin);
     rp_sort_scratch_release(&w->scratch);
-    rp_vec_release(&w->stack);
-    rp_vec_release(&w->args);
+    RP_EACH(rp_vec_release, &w->stack, &w->args);
 }
 
 static void leave_open(struct pairing *w, uint32_t i)

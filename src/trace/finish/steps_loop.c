@@ -35,6 +35,7 @@
 #include "trace/finish/steps_backward.h"
 
 #include "base/decides.h"
+#include "base/each.h"
 #include "base/filled.h"
 #include "base/order.h"
 #include "trace/build/dense_ids.h"
@@ -308,10 +309,7 @@ static enum rp_code list_runs(struct loop *w, struct rp_err *err)
 
     if (code == RP_OK)
         code = mark_runs(w, &r, err);
-    rp_vec_release(&r.id);
-    rp_vec_release(&r.op);
-    rp_vec_release(&r.module);
-    rp_vec_release(&r.run);
+    RP_EACH(rp_vec_release, &r.id, &r.op, &r.module, &r.run);
     return code;
 }
 
@@ -732,8 +730,7 @@ static enum rp_code steps_by(struct rp_builder *b, enum loop_kind kind, struct r
 
     if (code == RP_OK)
         code = find_loop(&w, err);
-    rp_vec_release(&w.judged);
-    rp_vec_release(&w.marks);
+    RP_EACH(rp_vec_release, &w.judged, &w.marks);
     rp_loop_work_release(&w.work);
     return code;
 }

@@ -21,6 +21,7 @@
 
 #include "base/copies.h"
 #include "base/decides.h"
+#include "base/each.h"
 #include "base/filled.h"
 #include "base/order.h"
 #include "trace/finish/steps.h"
@@ -191,10 +192,7 @@ enum rp_code rp_steps_find_period(const rp_str *names, size_t n, size_t *period,
         find_candidates(&w);
         *period = choose_period(&w);
     }
-    rp_vec_release(&w.dense);
-    rp_vec_release(&w.offset);
-    rp_vec_release(&w.place);
-    rp_vec_release(&w.rare);
+    RP_EACH(rp_vec_release, &w.dense, &w.offset, &w.place, &w.rare);
     return code;
 }
 
@@ -553,7 +551,6 @@ enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err)
         code = find_in(&s, err);
     if (code == RP_OK)
         code = flag_warm_up(b, err);
-    rp_vec_release(&s.event);
-    rp_vec_release(&s.names);
+    RP_EACH(rp_vec_release, &s.event, &s.names);
     return code;
 }
