@@ -33,71 +33,49 @@ void rp_mlir_broadcast_dims(const struct rp_mlir *r, const struct rp_mlir_attrs 
 
 /* ---- one list to one attribute ---- */
 
-/* HLO writes empty dimensions of gathers and scatters, but omits empty dimensions of batches; COUNT
-   is omitted if it is 1. */
-enum attr_form { LIST, NUMBER, FLAG, COUNT, DIMS, BATCH, INDEX };
+enum attr_form { NONE, LIST, NUMBER, FLAG, COUNT, DIMS, BATCH, INDEX, WORD };
 
 static const struct row {
     uint16_t code, key;
     uint8_t form;
-    const char *words[4]; /* words of both forms; the last is NULL */
+    const char *words[3]; /* words of both forms; the last is NULL */
 } rows[] = {
-    {RP_OP_BROADCAST, RP_ATTR_DIMENSIONS, LIST, {"dims", "broadcast_dimensions"}},
-    {RP_OP_TRANSPOSE, RP_ATTR_DIMENSIONS, LIST, {"dims", "permutation"}},
-    {RP_OP_REVERSE, RP_ATTR_DIMENSIONS, LIST, {"dims", "dimensions"}},
-    {RP_OP_REDUCE, RP_ATTR_DIMENSIONS, LIST, {"dimensions"}},
-    {RP_OP_MAP, RP_ATTR_DIMENSIONS, LIST, {"dimensions"}},
-    {RP_OP_CONCATENATE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
-    {RP_OP_SORT, RP_ATTR_DIMENSIONS, LIST, {"dimension"}},
-    {RP_OP_SORT, RP_ATTR_IS_STABLE, FLAG, {"is_stable"}},
-    {RP_OP_IOTA, RP_ATTR_IOTA_DIMENSION, NUMBER, {"dim", "iota_dimension"}},
-    {RP_OP_DYNAMIC_SLICE, RP_ATTR_DYNAMIC_SLICE_SIZES, LIST, {"sizes", "slice_sizes"}},
-    {RP_OP_GATHER, RP_ATTR_OFFSET_DIMS, DIMS, {"offset_dims"}},
-    {RP_OP_GATHER, RP_ATTR_COLLAPSED_SLICE_DIMS, DIMS, {"collapsed_slice_dims"}},
-    {RP_OP_GATHER, RP_ATTR_OPERAND_BATCHING_DIMS, BATCH, {"operand_batching_dims"}},
-    {RP_OP_GATHER, RP_ATTR_START_INDICES_BATCHING_DIMS, BATCH, {"start_indices_batching_dims"}},
-    {RP_OP_GATHER, RP_ATTR_START_INDEX_MAP, DIMS, {"start_index_map"}},
-    {RP_OP_GATHER, RP_ATTR_INDEX_VECTOR_DIM, INDEX, {"index_vector_dim"}},
-    {RP_OP_GATHER, RP_ATTR_SLICE_SIZES, LIST, {"slice_sizes"}},
-    {RP_OP_GATHER, RP_ATTR_INDICES_ARE_SORTED, FLAG, {"indices_are_sorted"}},
-    {RP_OP_SCATTER, RP_ATTR_UPDATE_WINDOW_DIMS, DIMS, {"update_window_dims"}},
-    {RP_OP_SCATTER, RP_ATTR_INSERTED_WINDOW_DIMS, DIMS, {"inserted_window_dims"}},
-    {RP_OP_SCATTER, RP_ATTR_INPUT_BATCHING_DIMS, BATCH, {"input_batching_dims"}},
-    {RP_OP_SCATTER,
-     RP_ATTR_SCATTER_INDICES_BATCHING_DIMS,
-     BATCH,
-     {"scatter_indices_batching_dims"}},
-    {RP_OP_SCATTER, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, DIMS, {"scatter_dims_to_operand_dims"}},
-    {RP_OP_SCATTER, RP_ATTR_INDEX_VECTOR_DIM, INDEX, {"index_vector_dim"}},
-    {RP_OP_SCATTER, RP_ATTR_INDICES_ARE_SORTED, FLAG, {"indices_are_sorted"}},
-    {RP_OP_SCATTER, RP_ATTR_UNIQUE_INDICES, FLAG, {"unique_indices"}},
-    {RP_OP_CONVOLUTION, RP_ATTR_FEATURE_GROUP_COUNT, COUNT, {"feature_group_count"}},
-    {RP_OP_CONVOLUTION, RP_ATTR_BATCH_GROUP_COUNT, COUNT, {"batch_group_count"}},
-    {RP_OP_TOPK, RP_ATTR_K, NUMBER, {"k"}},
-    {RP_OP_CHOLESKY, RP_ATTR_LOWER, FLAG, {"lower"}},
-    {RP_OP_TRIANGULAR_SOLVE, RP_ATTR_LEFT_SIDE, FLAG, {"left_side"}},
-    {RP_OP_TRIANGULAR_SOLVE, RP_ATTR_LOWER, FLAG, {"lower"}},
-    {RP_OP_TRIANGULAR_SOLVE, RP_ATTR_UNIT_DIAGONAL, FLAG, {"unit_diagonal"}},
-    {RP_OP_FFT, RP_ATTR_FFT_LENGTH, LIST, {"length", "fft_length"}},
-    {RP_OP_ALL_GATHER, RP_ATTR_DIMENSIONS, LIST, {"all_gather_dim"}},
-    {RP_OP_REDUCE_SCATTER, RP_ATTR_DIMENSIONS, LIST, {"scatter_dimension"}},
-    {RP_OP_ALL_TO_ALL, RP_ATTR_DIMENSIONS, LIST, {"split_dimension"}},
-    {RP_OP_BATCH_NORM_TRAINING, RP_ATTR_FEATURE_INDEX, NUMBER, {"feature_index"}},
-    {RP_OP_BATCH_NORM_INFERENCE, RP_ATTR_FEATURE_INDEX, NUMBER, {"feature_index"}},
-    {RP_OP_BATCH_NORM_GRAD, RP_ATTR_FEATURE_INDEX, NUMBER, {"feature_index"}},
-    {RP_OP_SCAN, RP_ATTR_DIMENSIONS, LIST, {"dimension"}},
-    {RP_OP_SCAN, RP_ATTR_IS_REVERSE, FLAG, {"is_reverse"}},
-    {RP_OP_RAGGED_DOT, RP_ATTR_LHS_RAGGED_DIMS, LIST, {"lhs_ragged_dimensions"}},
-    {RP_OP_RAGGED_DOT, RP_ATTR_RHS_GROUP_DIMS, LIST, {"rhs_group_dimensions"}},
-    {RP_OP_GET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
-    {RP_OP_SET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
+#define RP_SHLO_ATTR(code, key, reads, writes, word, pretty) \
+    {RP_OP_##code, RP_ATTR_##key, reads, {word, pretty}},
+#define RP_SHLO_WORD(key, type, word, hlo)
+#include "formats/mlir/stablehlo_attrs.def"
+#undef RP_SHLO_ATTR
+#undef RP_SHLO_WORD
 };
+
+static const struct {
+    uint16_t key;
+    const char *word, *hlo;
+} spellings[] = {
+#define RP_SHLO_ATTR(code, key, reads, writes, word, pretty)
+#define RP_SHLO_WORD(key, type, word, hlo) {RP_ATTR_##key, word, hlo},
+#include "formats/mlir/stablehlo_attrs.def"
+#undef RP_SHLO_ATTR
+#undef RP_SHLO_WORD
+};
+
+/* Reads "type = RFFT" or "#stablehlo<fft_type RFFT>": the first of the words, in HLO's spelling. */
+static enum rp_code add_word(struct rp_mlir *r, const struct rp_mlir_attrs *attrs, uint32_t key)
+{
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+        if (spellings[i].key == key &&
+            rp_mlir_find_word(r, attrs, (const char *const[]){spellings[i].word, NULL}))
+            return add_ints_attr(r, rp_attr_word(key, spellings[i].hlo));
+    return RP_OK;
+}
 
 static enum rp_code add_form_row(struct rp_mlir *r, const struct row *row,
                                  const struct rp_mlir_attrs *attrs)
 {
     struct rp_mlir_ints list;
 
+    if (row->form == NONE || row->form == WORD)
+        return row->form == WORD ? add_word(r, attrs, row->key) : RP_OK;
     if (!rp_mlir_find_ints(r, attrs, row->words, &list) && row->form != DIMS && row->form != INDEX)
         return RP_OK;
     if (row->form == LIST || row->form == DIMS || (row->form == BATCH && list.n))
@@ -358,17 +336,7 @@ static enum rp_code add_convolution(struct rp_mlir *r, const struct rp_mlir_attr
                 : rp_err_nomem(r->err, "reading attributes");
 }
 
-/* ---- words and strings: Fourier transforms, random bits, precisions, custom calls ---- */
-
-/* Reads "type = RFFT" or "#stablehlo<fft_type RFFT>": the first of the words, in HLO's spelling. */
-static enum rp_code add_word(struct rp_mlir *r, const struct rp_mlir_attrs *attrs, uint32_t key,
-                             const char *const (*words)[2])
-{
-    for (; (*words)[0]; words++)
-        if (rp_mlir_find_word(r, attrs, (const char *const[]){(*words)[0], NULL}))
-            return rp_program_add_attr(r->p, rp_attr_word(key, (*words)[1]), r->err);
-    return RP_OK;
-}
+/* ---- precisions and custom calls ---- */
 
 /* "format = e5m3", or two numbers */
 static enum rp_code add_precision(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
@@ -468,47 +436,6 @@ static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_attr
                : RP_OK;
 }
 
-static enum rp_code add_word_attrs(struct rp_mlir *r, enum rp_opcode code,
-                                   const struct rp_mlir_attrs *attrs, bool *known)
-{
-    static const char *const transforms[][2] = {
-        {"IRFFT", "IRFFT"}, {"RFFT", "RFFT"}, {"IFFT", "IFFT"}, {"FFT", "FFT"}, {NULL, NULL}};
-    static const char *const generators[][2] = {{"DEFAULT", "rng_default"},
-                                                {"THREE_FRY", "rng_three_fry"},
-                                                {"PHILOX", "rng_philox"},
-                                                {NULL, NULL}};
-    static const char *const distributions[][2] = {
-        {"UNIFORM", "rng_uniform"}, {"NORMAL", "rng_normal"}, {NULL, NULL}};
-
-    static const char *const turns[][2] = {{"NO_TRANSPOSE", "NO_TRANSPOSE"},
-                                           {"TRANSPOSE", "TRANSPOSE"},
-                                           {"ADJOINT", "ADJOINT"},
-                                           {NULL, NULL}};
-
-    *known = true;
-    switch (code) {
-    case RP_OP_TRIANGULAR_SOLVE:
-        return add_word(r, attrs, RP_ATTR_TRANSPOSE_A, turns);
-    case RP_OP_CHOLESKY: /* in the rows */
-        return RP_OK;
-    case RP_OP_FFT:
-        return add_word(r, attrs, RP_ATTR_FFT_TYPE, transforms);
-    case RP_OP_RNG_BIT_GENERATOR:
-        return add_word(r, attrs, RP_ATTR_ALGORITHM, generators);
-    case RP_OP_RNG:
-        return add_word(r, attrs, RP_ATTR_DISTRIBUTION, distributions);
-    case RP_OP_REDUCE_PRECISION:
-        return add_precision(r, attrs);
-    case RP_OP_CUSTOM_CALL:
-        return add_custom_call(r, attrs);
-    case RP_OP_CALL: /* the called function is not an attribute */
-        return RP_OK;
-    default:
-        *known = false;
-        return RP_OK;
-    }
-}
-
 /* ---- all types ---- */
 
 /* Whether all attributes of an operation are read above, or it has none. */
@@ -544,9 +471,16 @@ static bool has_known_attributes(enum rp_opcode code)
     case RP_OP_REDUCE_SCATTER:
     case RP_OP_COLLECTIVE_BROADCAST:
     case RP_OP_COLLECTIVE_PERMUTE:
+    case RP_OP_TRIANGULAR_SOLVE:
+    case RP_OP_CHOLESKY:
+    case RP_OP_FFT:
+    case RP_OP_RNG_BIT_GENERATOR:
+    case RP_OP_RNG:
+    case RP_OP_CUSTOM_CALL:
+    case RP_OP_CALL: /* the called function is not an attribute */
         return true;
     default:
-        return rp_op_info[code].class_ == RP_CLASS_ELEMENT && code != RP_OP_REDUCE_PRECISION;
+        return rp_op_info[code].class_ == RP_CLASS_ELEMENT;
     }
 }
 
@@ -582,6 +516,10 @@ enum rp_code rp_mlir_attributes(struct rp_mlir *r, unsigned code, const struct r
     }
     case RP_OP_CONVOLUTION:
         return add_convolution(r, attrs);
+    case RP_OP_REDUCE_PRECISION:
+        return add_precision(r, attrs);
+    case RP_OP_CUSTOM_CALL:
+        return add_custom_call(r, attrs);
     case RP_OP_REDUCE_WINDOW:
     case RP_OP_SELECT_AND_SCATTER: {
         struct window_lists w;
@@ -597,6 +535,6 @@ enum rp_code rp_mlir_attributes(struct rp_mlir *r, unsigned code, const struct r
     case RP_OP_COLLECTIVE_PERMUTE:
         return rp_mlir_collective(r, code, attrs);
     default:
-        return *known ? RP_OK : add_word_attrs(r, code, attrs, known);
+        return RP_OK;
     }
 }

@@ -607,7 +607,7 @@ static enum rp_code put_rng(struct rp_shlo *w, uint32_t op)
         rp_out_printf(w->to, "%s%lld", i ? ", " : "[", (long long)w->p->dims.at[s->first + i]);
     rp_out_printf(w->to, "%s> : tensor<%uxi64>}> : () -> tensor<%uxi64>\n", s->n ? "]" : "", s->n,
                   s->n);
-    RP_TRY(begin_op(w, op, rp_shlo_name(w->p, op)));
+    RP_TRY(begin_op(w, op, rp_shlo_name(w, op)));
     rp_out_char(w->to, '(');
     for (uint32_t i = 0; i < 2; i++) {
         put_value(w, values_of(w, operands.at[i]));
@@ -679,7 +679,7 @@ static bool has_other_form(const struct rp_program *p, uint32_t op)
 static enum rp_code put_named(struct rp_shlo *w, uint32_t op)
 {
     uint16_t code = w->p->code.at[op];
-    const char *name = rp_shlo_name(w->p, op);
+    const char *name = rp_shlo_name(w, op);
     struct rp_ids operands = rp_op_operands(w->p, op), called = rp_op_called(w->p, op);
     uint32_t regions = count_regions(code);
 

@@ -33,6 +33,7 @@ struct rp_shlo {
     uint64_t written; /* operations */
     bool listed;      /* an attribute of the operation has been written */
     bool shardings;   /* are written */
+    char name[64];    /* the last that rp_shlo_name made */
     uint32_t *first;  /* by operation: index of its first value; RP_NONE: not computed yet */
     uint32_t *count;  /* by operation: how many values it has */
     struct rp_shlo_body *body;  /* by computation */
@@ -46,8 +47,9 @@ struct rp_shlo {
 /* Sets an error with the operation's name and opcode, and why; returns RP_UNSUPPORTED. */
 enum rp_code rp_shlo_refuse(const struct rp_shlo *w, uint32_t op, const char *why);
 
-/* The name of an operation; NULL if it has none, or has a form of its own. */
-const char *rp_shlo_name(const struct rp_program *p, uint32_t op);
+/* The name of an operation, until the next is asked for; NULL if it has none, or has a form of its
+   own. */
+const char *rp_shlo_name(struct rp_shlo *w, uint32_t op);
 
 /* ---- types and constants (stablehlo_values.c) ---- */
 

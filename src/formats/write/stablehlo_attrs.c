@@ -66,108 +66,51 @@ void rp_shlo_table(struct rp_shlo *w, const char *key, const int64_t *at, size_t
 
 /* ---- attributes that differ in their names only ---- */
 
-enum attr_form { LIST, FIRST, NUMBER, SHORT, FLAG, COUNT, REAL, WORD, ELSEWHERE };
+enum attr_form { NONE, LIST, FIRST, NUMBER, SHORT, FLAG, COUNT, REAL, WORD, PART, ELSE };
 
-/* ELSEWHERE: the attribute is written by a function below, or says nothing that StableHLO needs. */
 static const struct row {
     uint16_t code, key;
     uint8_t form;
     const char *word;
 } rows[] = {
-    {RP_OP_BROADCAST, RP_ATTR_DIMENSIONS, LIST, "broadcast_dimensions"},
-    {RP_OP_TRANSPOSE, RP_ATTR_DIMENSIONS, LIST, "permutation"},
-    {RP_OP_REVERSE, RP_ATTR_DIMENSIONS, LIST, "dimensions"},
-    {RP_OP_REDUCE, RP_ATTR_DIMENSIONS, LIST, "dimensions"},
-    {RP_OP_MAP, RP_ATTR_DIMENSIONS, LIST, "dimensions"},
-    {RP_OP_CONCATENATE, RP_ATTR_DIMENSIONS, FIRST, "dimension"},
-    {RP_OP_SORT, RP_ATTR_DIMENSIONS, FIRST, "dimension"},
-    {RP_OP_SORT, RP_ATTR_IS_STABLE, FLAG, "is_stable"},
-    {RP_OP_IOTA, RP_ATTR_IOTA_DIMENSION, NUMBER, "iota_dimension"},
-    {RP_OP_DYNAMIC_SLICE, RP_ATTR_DYNAMIC_SLICE_SIZES, LIST, "slice_sizes"},
-    {RP_OP_GATHER, RP_ATTR_SLICE_SIZES, LIST, "slice_sizes"},
-    {RP_OP_GATHER, RP_ATTR_INDICES_ARE_SORTED, FLAG, "indices_are_sorted"},
-    {RP_OP_GATHER, RP_ATTR_OFFSET_DIMS, ELSEWHERE, NULL},
-    {RP_OP_GATHER, RP_ATTR_COLLAPSED_SLICE_DIMS, ELSEWHERE, NULL},
-    {RP_OP_GATHER, RP_ATTR_START_INDEX_MAP, ELSEWHERE, NULL},
-    {RP_OP_GATHER, RP_ATTR_OPERAND_BATCHING_DIMS, ELSEWHERE, NULL},
-    {RP_OP_GATHER, RP_ATTR_START_INDICES_BATCHING_DIMS, ELSEWHERE, NULL},
-    {RP_OP_GATHER, RP_ATTR_INDEX_VECTOR_DIM, ELSEWHERE, NULL},
-    {RP_OP_SCATTER, RP_ATTR_INDICES_ARE_SORTED, FLAG, "indices_are_sorted"},
-    {RP_OP_SCATTER, RP_ATTR_UNIQUE_INDICES, FLAG, "unique_indices"},
-    {RP_OP_SCATTER, RP_ATTR_UPDATE_WINDOW_DIMS, ELSEWHERE, NULL},
-    {RP_OP_SCATTER, RP_ATTR_INSERTED_WINDOW_DIMS, ELSEWHERE, NULL},
-    {RP_OP_SCATTER, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, ELSEWHERE, NULL},
-    {RP_OP_SCATTER, RP_ATTR_INPUT_BATCHING_DIMS, ELSEWHERE, NULL},
-    {RP_OP_SCATTER, RP_ATTR_SCATTER_INDICES_BATCHING_DIMS, ELSEWHERE, NULL},
-    {RP_OP_SCATTER, RP_ATTR_INDEX_VECTOR_DIM, ELSEWHERE, NULL},
-    {RP_OP_CONVOLUTION, RP_ATTR_FEATURE_GROUP_COUNT, COUNT, "feature_group_count"},
-    {RP_OP_CONVOLUTION, RP_ATTR_BATCH_GROUP_COUNT, COUNT, "batch_group_count"},
-    {RP_OP_CONVOLUTION, RP_ATTR_WINDOW, ELSEWHERE, NULL},
-    {RP_OP_CONVOLUTION, RP_ATTR_DIM_LABELS, ELSEWHERE, NULL},
-    {RP_OP_CONVOLUTION, RP_ATTR_OPERAND_PRECISION, ELSEWHERE, NULL},
-    {RP_OP_DOT, RP_ATTR_LHS_CONTRACTING_DIMS, ELSEWHERE, NULL},
-    {RP_OP_DOT, RP_ATTR_RHS_CONTRACTING_DIMS, ELSEWHERE, NULL},
-    {RP_OP_DOT, RP_ATTR_LHS_BATCH_DIMS, ELSEWHERE, NULL},
-    {RP_OP_DOT, RP_ATTR_RHS_BATCH_DIMS, ELSEWHERE, NULL},
-    {RP_OP_DOT, RP_ATTR_OPERAND_PRECISION, ELSEWHERE, NULL},
-    {RP_OP_DOT, RP_ATTR_ALGORITHM, ELSEWHERE, NULL},
-    {RP_OP_COMPARE, RP_ATTR_DIRECTION, ELSEWHERE, NULL},
-    {RP_OP_COMPARE, RP_ATTR_TYPE, ELSEWHERE, NULL},
-    {RP_OP_COMPARE, RP_ATTR_ORDER, ELSEWHERE, NULL},
-    {RP_OP_SLICE, RP_ATTR_SLICE, ELSEWHERE, NULL},
-    {RP_OP_PAD, RP_ATTR_PADDING, ELSEWHERE, NULL},
-    {RP_OP_REDUCE_WINDOW, RP_ATTR_WINDOW, ELSEWHERE, NULL},
-    {RP_OP_SELECT_AND_SCATTER, RP_ATTR_WINDOW, ELSEWHERE, NULL},
-    {RP_OP_CHOLESKY, RP_ATTR_LOWER, FLAG, "lower"},
-    {RP_OP_TRIANGULAR_SOLVE, RP_ATTR_LEFT_SIDE, FLAG, "left_side"},
-    {RP_OP_TRIANGULAR_SOLVE, RP_ATTR_LOWER, FLAG, "lower"},
-    {RP_OP_TRIANGULAR_SOLVE, RP_ATTR_UNIT_DIAGONAL, FLAG, "unit_diagonal"},
-    {RP_OP_TRIANGULAR_SOLVE, RP_ATTR_TRANSPOSE_A, WORD, "transpose_a"},
-    {RP_OP_FFT, RP_ATTR_FFT_LENGTH, LIST, "fft_length"},
-    {RP_OP_FFT, RP_ATTR_FFT_TYPE, WORD, "fft_type"},
-    {RP_OP_RNG, RP_ATTR_DISTRIBUTION, WORD, "rng_distribution"},
-    {RP_OP_RNG_BIT_GENERATOR, RP_ATTR_ALGORITHM, WORD, "rng_algorithm"},
-    {RP_OP_REDUCE_PRECISION, RP_ATTR_EXPONENT_BITS, SHORT, "exponent_bits"},
-    {RP_OP_REDUCE_PRECISION, RP_ATTR_MANTISSA_BITS, SHORT, "mantissa_bits"},
-    {RP_OP_BATCH_NORM_TRAINING, RP_ATTR_EPSILON, REAL, "epsilon"},
-    {RP_OP_BATCH_NORM_TRAINING, RP_ATTR_FEATURE_INDEX, NUMBER, "feature_index"},
-    {RP_OP_BATCH_NORM_INFERENCE, RP_ATTR_EPSILON, REAL, "epsilon"},
-    {RP_OP_BATCH_NORM_INFERENCE, RP_ATTR_FEATURE_INDEX, NUMBER, "feature_index"},
-    {RP_OP_BATCH_NORM_GRAD, RP_ATTR_EPSILON, REAL, "epsilon"},
-    {RP_OP_BATCH_NORM_GRAD, RP_ATTR_FEATURE_INDEX, NUMBER, "feature_index"},
-    {RP_OP_GET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, FIRST, "dimension"},
-    {RP_OP_TOPK, RP_ATTR_K, NUMBER, "k"},
-    {RP_OP_TOPK, RP_ATTR_LARGEST, ELSEWHERE, NULL},
-    {RP_OP_ALL_GATHER, RP_ATTR_DIMENSIONS, FIRST, "all_gather_dim"},
-    {RP_OP_REDUCE_SCATTER, RP_ATTR_DIMENSIONS, FIRST, "scatter_dimension"},
-    {RP_OP_ALL_TO_ALL, RP_ATTR_DIMENSIONS, ELSEWHERE, NULL},
-    {RP_OP_COLLECTIVE_PERMUTE, RP_ATTR_SOURCE_TARGET_PAIRS, ELSEWHERE, NULL},
-    {RP_OP_FUSION, RP_ATTR_KIND, ELSEWHERE, NULL},
-    {RP_OP_CALL, RP_ATTR_IS_COMPOSITE, ELSEWHERE, NULL},
-    {RP_OP_CUSTOM_CALL, RP_ATTR_CUSTOM_CALL_TARGET, ELSEWHERE, NULL},
-    {RP_OP_CUSTOM_CALL, RP_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, ELSEWHERE, NULL},
-    {RP_OP_CUSTOM_CALL, RP_ATTR_API_VERSION, ELSEWHERE, NULL},
-    {RP_OP_CUSTOM_CALL, RP_ATTR_OUTPUT_TO_OPERAND_ALIASING, ELSEWHERE, NULL},
+#define RP_SHLO_ATTR(code, key, reads, writes, word, pretty) \
+    {RP_OP_##code, RP_ATTR_##key, writes, word},
+#define RP_SHLO_WORD(key, type, word, hlo)
+#include "formats/mlir/stablehlo_attrs.def"
+#undef RP_SHLO_ATTR
+#undef RP_SHLO_WORD
 };
 #define NROWS (sizeof rows / sizeof *rows)
 
-/* HLO's words for StableHLO's. */
 static const struct {
     uint16_t key;
-    const char *hlo, *type, *word;
+    const char *type, *word, *hlo;
 } words[] = {
-    {RP_ATTR_FFT_TYPE, "FFT", "fft_type", "FFT"},
-    {RP_ATTR_FFT_TYPE, "IFFT", "fft_type", "IFFT"},
-    {RP_ATTR_FFT_TYPE, "RFFT", "fft_type", "RFFT"},
-    {RP_ATTR_FFT_TYPE, "IRFFT", "fft_type", "IRFFT"},
-    {RP_ATTR_TRANSPOSE_A, "NO_TRANSPOSE", "transpose", "NO_TRANSPOSE"},
-    {RP_ATTR_TRANSPOSE_A, "TRANSPOSE", "transpose", "TRANSPOSE"},
-    {RP_ATTR_TRANSPOSE_A, "ADJOINT", "transpose", "ADJOINT"},
-    {RP_ATTR_DISTRIBUTION, "rng_uniform", "rng_distribution", "UNIFORM"},
-    {RP_ATTR_DISTRIBUTION, "rng_normal", "rng_distribution", "NORMAL"},
-    {RP_ATTR_ALGORITHM, "rng_default", "rng_algorithm", "DEFAULT"},
-    {RP_ATTR_ALGORITHM, "rng_three_fry", "rng_algorithm", "THREE_FRY"},
-    {RP_ATTR_ALGORITHM, "rng_philox", "rng_algorithm", "PHILOX"},
+#define RP_SHLO_ATTR(code, key, reads, writes, word, pretty)
+#define RP_SHLO_WORD(key, type, word, hlo) {RP_ATTR_##key, type, word, hlo},
+#include "formats/mlir/stablehlo_attrs.def"
+#undef RP_SHLO_ATTR
+#undef RP_SHLO_WORD
+};
+
+/* Attributes that are written by a function below, or say nothing that StableHLO needs. */
+static const struct {
+    uint16_t code, keys[4];
+} others[] = {
+    {RP_OP_CONVOLUTION, {RP_ATTR_WINDOW, RP_ATTR_DIM_LABELS, RP_ATTR_OPERAND_PRECISION}},
+    {RP_OP_DOT, {RP_ATTR_OPERAND_PRECISION, RP_ATTR_ALGORITHM}},
+    {RP_OP_COMPARE, {RP_ATTR_DIRECTION, RP_ATTR_TYPE, RP_ATTR_ORDER}},
+    {RP_OP_SLICE, {RP_ATTR_SLICE}},
+    {RP_OP_PAD, {RP_ATTR_PADDING}},
+    {RP_OP_REDUCE_WINDOW, {RP_ATTR_WINDOW}},
+    {RP_OP_SELECT_AND_SCATTER, {RP_ATTR_WINDOW}},
+    {RP_OP_TOPK, {RP_ATTR_LARGEST}},
+    {RP_OP_COLLECTIVE_PERMUTE, {RP_ATTR_SOURCE_TARGET_PAIRS}},
+    {RP_OP_FUSION, {RP_ATTR_KIND}},
+    {RP_OP_CALL, {RP_ATTR_IS_COMPOSITE}},
+    {RP_OP_CUSTOM_CALL,
+     {RP_ATTR_CUSTOM_CALL_TARGET, RP_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, RP_ATTR_API_VERSION,
+      RP_ATTR_OUTPUT_TO_OPERAND_ALIASING}},
 };
 
 /* The collective that an asynchronous operation starts; any other operation stays. */
@@ -200,8 +143,12 @@ static bool is_known(uint16_t code, uint32_t key)
                                 key == RP_ATTR_USE_GLOBAL_DEVICE_IDS))
         return true;
     for (size_t i = 0; i < NROWS; i++)
-        if (rows[i].code == code && rows[i].key == key)
+        if (rows[i].code == code && rows[i].key == key && rows[i].form != NONE)
             return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        for (size_t k = 0; others[i].code == code && k < 4; k++)
+            if (others[i].keys[k] == key)
+                return true;
     return false;
 }
 
@@ -275,67 +222,35 @@ static enum rp_code put_row(struct rp_shlo *w, uint32_t op, const struct row *ro
 
 /* ---- dimension numbers ---- */
 
-struct part {
-    uint32_t key;
-    const char *word;
-};
-
-/* Writes "lhs_batching_dimensions = [0], index_vector_dim = 1"; empty lists are left out. */
-static enum rp_code put_parts(struct rp_shlo *w, uint32_t op, const struct part *parts)
+/* Writes 'dimension_numbers = #stablehlo.gather<offset_dims = [0], index_vector_dim = 1>'; empty
+   lists are left out. */
+static enum rp_code put_parts(struct rp_shlo *w, uint32_t op, uint16_t code, const char *key,
+                              const char *type)
 {
     const char *before = "";
 
-    for (; parts->word; parts++) {
-        const struct rp_attr *attr = rp_op_attr(w->p, op, parts->key);
+    rp_shlo_key(w, key);
+    rp_out_printf(w->to, "#stablehlo.%s<", type);
+    for (size_t i = 0; i < NROWS; i++) {
+        const struct rp_attr *attr =
+            rows[i].code == code && rows[i].form == PART ? rp_op_attr(w->p, op, rows[i].key) : NULL;
         const int64_t *at;
         size_t n;
 
         if (!attr)
             continue;
         if (!rp_attr_numbers(attr, &at, &n))
-            return rp_shlo_refuse_attr(w, op, parts->key);
+            return rp_shlo_refuse_attr(w, op, rows[i].key);
         if (!n)
             continue;
         rp_out_printf(w->to, attr->type == RP_VALUE_INT ? "%s%s = " : "%s%s = [", before,
-                      parts->word);
+                      rows[i].word);
         rp_shlo_list(w, at, n);
         rp_out_text(w->to, attr->type == RP_VALUE_INT ? "" : "]");
         before = ", ";
     }
     rp_out_char(w->to, '>');
     return RP_OK;
-}
-
-static enum rp_code put_gather(struct rp_shlo *w, uint32_t op)
-{
-    static const struct part parts[] = {
-        {RP_ATTR_OFFSET_DIMS, "offset_dims"},
-        {RP_ATTR_COLLAPSED_SLICE_DIMS, "collapsed_slice_dims"},
-        {RP_ATTR_OPERAND_BATCHING_DIMS, "operand_batching_dims"},
-        {RP_ATTR_START_INDICES_BATCHING_DIMS, "start_indices_batching_dims"},
-        {RP_ATTR_START_INDEX_MAP, "start_index_map"},
-        {RP_ATTR_INDEX_VECTOR_DIM, "index_vector_dim"},
-        {0, NULL}};
-
-    rp_shlo_key(w, "dimension_numbers");
-    rp_out_text(w->to, "#stablehlo.gather<");
-    return put_parts(w, op, parts);
-}
-
-static enum rp_code put_scatter(struct rp_shlo *w, uint32_t op)
-{
-    static const struct part parts[] = {
-        {RP_ATTR_UPDATE_WINDOW_DIMS, "update_window_dims"},
-        {RP_ATTR_INSERTED_WINDOW_DIMS, "inserted_window_dims"},
-        {RP_ATTR_INPUT_BATCHING_DIMS, "input_batching_dims"},
-        {RP_ATTR_SCATTER_INDICES_BATCHING_DIMS, "scatter_indices_batching_dims"},
-        {RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, "scatter_dims_to_operand_dims"},
-        {RP_ATTR_INDEX_VECTOR_DIM, "index_vector_dim"},
-        {0, NULL}};
-
-    rp_shlo_key(w, "scatter_dimension_numbers");
-    rp_out_text(w->to, "#stablehlo.scatter<");
-    return put_parts(w, op, parts);
 }
 
 static enum rp_code put_precision(struct rp_shlo *w, uint32_t op)
@@ -367,16 +282,7 @@ static enum rp_code put_precision(struct rp_shlo *w, uint32_t op)
 
 static enum rp_code put_dot(struct rp_shlo *w, uint32_t op)
 {
-    static const struct part parts[] = {
-        {RP_ATTR_LHS_BATCH_DIMS, "lhs_batching_dimensions"},
-        {RP_ATTR_RHS_BATCH_DIMS, "rhs_batching_dimensions"},
-        {RP_ATTR_LHS_CONTRACTING_DIMS, "lhs_contracting_dimensions"},
-        {RP_ATTR_RHS_CONTRACTING_DIMS, "rhs_contracting_dimensions"},
-        {0, NULL}};
-
-    rp_shlo_key(w, "dot_dimension_numbers");
-    rp_out_text(w->to, "#stablehlo.dot<");
-    RP_TRY(put_parts(w, op, parts));
+    RP_TRY(put_parts(w, op, RP_OP_DOT, "dot_dimension_numbers", "dot"));
     RP_TRY(put_precision(w, op));
     static const char *const keys[] = {"lhs_precision_type", "rhs_precision_type"};
     const struct rp_attr *attr = rp_op_attr(w->p, op, RP_ATTR_ALGORITHM);
@@ -559,9 +465,9 @@ static enum rp_code put_own_form(struct rp_shlo *w, uint32_t op, uint16_t code)
         rp_shlo_key(w, "value");
         return rp_shlo_constant(w, op);
     case RP_OP_GATHER:
-        return put_gather(w, op);
+        return put_parts(w, op, code, "dimension_numbers", "gather");
     case RP_OP_SCATTER:
-        return put_scatter(w, op);
+        return put_parts(w, op, code, "scatter_dimension_numbers", "scatter");
     case RP_OP_DOT:
         return put_dot(w, op);
     case RP_OP_COMPARE:
@@ -600,7 +506,7 @@ enum rp_code rp_shlo_attrs(struct rp_shlo *w, uint32_t op)
             return rp_shlo_refuse_attr(w, op, attrs[i].key);
     RP_TRY(put_own_form(w, op, code));
     for (size_t i = 0; i < NROWS; i++)
-        if (rows[i].code == code && rows[i].form != ELSEWHERE)
+        if (rows[i].code == code && rows[i].form != NONE && rows[i].form < PART)
             RP_TRY(put_row(w, op, &rows[i]));
     if (w->listed)
         rp_out_text(w->to, "}>");
