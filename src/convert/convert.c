@@ -147,13 +147,6 @@ static void convert_note(const struct convert *convert, struct rp_written *row, 
         row->output_bytes = st.st_size;
 }
 
-static uint32_t samples_left_out(const struct rp_writer *writer, const struct rp_trace *t)
-{
-    return writer->samples == RP_SAMPLES_ALL     ? 0
-           : writer->samples == RP_SAMPLES_TIMED ? rp_samples_untimed(t)
-                                                 : t->samples.n;
-}
-
 /* Simulators find the file of a rank by its number: "FOLDER/rank.3.et". If two files have the same
    number, the planned name stays. */
 static enum rp_code number_output(struct convert *convert, int32_t number, struct rp_written *row,
@@ -197,7 +190,10 @@ static enum rp_code write_rank(struct convert *convert, const struct rp_loaded *
     enum rp_code code = convert->writer->write(part ? part : trace, row->output, &options, err);
     if (code == RP_OK) {
         convert_note(convert, row, loaded->source->name, (part ? part : trace)->health.events);
-        convert->samples += samples_left_out(convert->writer, part ? part : trace);
+        const struct rp_trace *t = part ? part : trace;
+        convert->samples += convert->writer->samples == RP_SAMPLES_ALL     ? 0
+                            : convert->writer->samples == RP_SAMPLES_TIMED ? rp_samples_untimed(t)
+                                                                           : t->samples.n;
     }
     rp_trace_free(part);
     return code;

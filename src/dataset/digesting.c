@@ -262,32 +262,6 @@ static enum rp_code take_digest(void *user, size_t source, struct rp_input *in, 
 
 /* ------------------------------------------------------------------ all of it */
 
-/* Lists the inputs that the log says were not read. */
-static enum rp_code list_unread(struct digesting *g, struct rp_err *err)
-{
-    const struct rp_trust_log *log = g->dataset.trust;
-    size_t i, n;
-    const struct rp_hole *holes = rp_sources_borrow_holes(g->dataset.sources, &n);
-
-    for (i = 0; i < log->unread.n; i++) {
-        const struct rp_unread *u = &log->unread.at[i];
-        struct rp_digest_unread row = {0, u->source, (uint32_t)u->why,
-                                       rp_arena_text(&g->arena, u->path),
-                                       rp_arena_text(&g->arena, u->reason)};
-
-        RP_TRY(rp_vec_push(&g->unread, row, err));
-    }
-    for (i = 0; i < n && !g->d->sent; i++) {
-        struct rp_digest_unread row = {0, 0, RP_UNREAD_HOLE,
-                                       rp_arena_text(&g->arena, holes[i].path),
-                                       rp_arena_text(&g->arena, holes[i].reason)};
-
-        RP_TRY(rp_vec_push(&g->unread, row, err));
-    }
-    g->runs.at[0].steps_named = log->steps_named;
-    return rp_arena_check(&g->arena, "making a digest", err);
-}
-
 static enum rp_code read_all(struct digesting *g, struct rp_rank_reading *how,
                              struct rp_capture_files *captures, struct rp_err *err)
 {
@@ -330,7 +304,26 @@ static enum rp_code read_all(struct digesting *g, struct rp_rank_reading *how,
     }
     g->runs.at[0].ntraces = how->traces;
     g->runs.at[0].nsnapshots = how->snapshots;
-    return list_unread(g, err);
+
+    /* Lists the inputs that the log says were not read. */
+    const struct rp_trust_log *log = g->dataset.trust;
+    size_t i, n;
+    const struct rp_hole *holes = rp_sources_borrow_holes(g->dataset.sources, &n);
+    for (i = 0; i < log->unread.n; i++) {
+        const struct rp_unread *u = &log->unread.at[i];
+        struct rp_digest_unread row = {0, u->source, (uint32_t)u->why,
+                                       rp_arena_text(&g->arena, u->path),
+                                       rp_arena_text(&g->arena, u->reason)};
+        RP_TRY(rp_vec_push(&g->unread, row, err));
+    }
+    for (i = 0; i < n && !g->d->sent; i++) {
+        struct rp_digest_unread row = {0, 0, RP_UNREAD_HOLE,
+                                       rp_arena_text(&g->arena, holes[i].path),
+                                       rp_arena_text(&g->arena, holes[i].reason)};
+        RP_TRY(rp_vec_push(&g->unread, row, err));
+    }
+    g->runs.at[0].steps_named = log->steps_named;
+    return rp_arena_check(&g->arena, "making a digest", err);
 }
 
 static enum rp_code read_pass(struct digesting *g, bool files, struct rp_err *err)

@@ -56,37 +56,6 @@ static uint32_t find_step(const struct rp_trace *t, const char *wanted)
     return found;
 }
 
-/* Says which names begin as wanted or, if there are none, which names are first. */
-static enum rp_code no_such_step(const struct rp_loaded *loaded, const char *wanted,
-                                 struct rp_err *err)
-{
-    const struct rp_trace *t = loaded->trace;
-    size_t n = strlen(wanted), shown, used;
-    char names[320] = "";
-    uint32_t i;
-
-    if (!t->nsteps)
-        return rp_err_set(err, RP_USAGE, "'%s' has no steps, so step '%s' cannot be selected",
-                          loaded->source->name, wanted);
-    for (i = 0; i < t->nsteps && strncmp(rp_trace_str(t, t->steps[i].name), wanted, n) != 0; i++)
-        ;
-    bool beginning = *wanted && i < t->nsteps;
-    for (i = 0, shown = used = 0; i < t->nsteps && shown < NAMES_SHOWN; i++) {
-        const char *name = rp_trace_str(t, t->steps[i].name);
-
-        if ((beginning && strncmp(name, wanted, n) != 0) ||
-            (i && t->steps[i].name == t->steps[i - 1].name))
-            continue;
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s'%.60s'",
-                                 shown++ ? ", " : "", name);
-    }
-    return rp_err_set(err, RP_USAGE, "'%s' has %s '%s'; its steps are %lld to %lld: %s%s",
-                      loaded->source->name, beginning ? "several steps that begin with" : "no step",
-                      wanted, (long long)t->steps[0].number,
-                      (long long)t->steps[t->nsteps - 1].number, names,
-                      shown == NAMES_SHOWN ? ", …" : "");
-}
-
 static enum rp_code set_scope(const struct rp_rank_query *a, const struct rp_loaded *loaded,
                               struct rp_scope *scope, struct rp_err *err)
 {
@@ -99,8 +68,32 @@ static enum rp_code set_scope(const struct rp_rank_query *a, const struct rp_loa
     if (a->has_window || !a->step)
         return RP_OK;
     uint32_t step = find_step(t, a->step);
-    if (step == RP_NONE)
-        return no_such_step(loaded, a->step, err);
+    if (step == RP_NONE) {
+        /* Says which names begin as wanted or, if there are none, which names are first. */
+        size_t n = strlen(a->step), shown, used;
+        char names[320] = "";
+        uint32_t i;
+        if (!t->nsteps)
+            return rp_err_set(err, RP_USAGE, "'%s' has no steps, so step '%s' cannot be selected",
+                              loaded->source->name, a->step);
+        for (i = 0; i < t->nsteps && strncmp(rp_trace_str(t, t->steps[i].name), a->step, n) != 0;
+             i++)
+            ;
+        bool beginning = *a->step && i < t->nsteps;
+        for (i = 0, shown = used = 0; i < t->nsteps && shown < NAMES_SHOWN; i++) {
+            const char *name = rp_trace_str(t, t->steps[i].name);
+            if ((beginning && strncmp(name, a->step, n) != 0) ||
+                (i && t->steps[i].name == t->steps[i - 1].name))
+                continue;
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s'%.60s'",
+                                     shown++ ? ", " : "", name);
+        }
+        return rp_err_set(err, RP_USAGE, "'%s' has %s '%s'; its steps are %lld to %lld: %s%s",
+                          loaded->source->name,
+                          beginning ? "several steps that begin with" : "no step", a->step,
+                          (long long)t->steps[0].number, (long long)t->steps[t->nsteps - 1].number,
+                          names, shown == NAMES_SHOWN ? ", …" : "");
+    }
     *scope = rp_scope_of_step(t, step);
     return RP_OK;
 }
@@ -357,14 +350,6 @@ static enum rp_code list_claims(struct rp_rank_query *a, uint8_t which, struct r
     return RP_OK;
 }
 
-/* Returns what the log knows of a rank's trace, or NULL. */
-static struct rp_trust_trace *trust_of(const struct rp_rank_query *a,
-                                       const struct rp_rank_part *part)
-{
-    return a->dataset->trust ? rp_trust_find(a->dataset->trust, part->source, part->in_source)
-                             : NULL;
-}
-
 /* Gives the ranks of a run their numbers. Recordings of captures are not a run, and all are
    kept. */
 static enum rp_code number_ranks(struct rp_rank_query *a, uint8_t which, struct rp_run *run,
@@ -401,7 +386,10 @@ static enum rp_code select_parts(struct rp_rank_query *a, const struct rp_run *r
         const struct rp_rank *rank = &run->ranks.at[i];
         struct rp_rank_part *part = &a->slots.at[rank->file]->part;
 
-        struct rp_trust_trace *trust = trust_of(a, part);
+        /* What the log knows of the rank's trace, if anything. */
+        struct rp_trust_trace *trust =
+            a->dataset->trust ? rp_trust_find(a->dataset->trust, part->source, part->in_source)
+                              : NULL;
         bool wanted = !list || rp_rank_wanted(list, rank->number);
 
         part->number = rank->number;

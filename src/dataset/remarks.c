@@ -198,17 +198,6 @@ static const char *without_name(const struct rp_unread *u)
     return at ? at + 3 : u->reason;
 }
 
-/* The rank that a file would have been, by its beginning or by its name. */
-static int32_t unread_rank(const struct rp_trust_log *log, const struct rp_unread *u)
-{
-    const struct rp_selection *s = log->dataset->selection;
-
-    return s && u->source < rp_sources_count(log->dataset->sources) &&
-                   s[u->source].by == RP_KNOWN_BY_HEAD
-               ? s[u->source].number
-               : rp_rank_in_name(u->path);
-}
-
 static enum rp_code remark_unread(struct rp_trust_log *log, const struct rp_map *shapes,
                                   const struct rp_unread *u, struct rp_err *err)
 {
@@ -217,7 +206,13 @@ static enum rp_code remark_unread(struct rp_trust_log *log, const struct rp_map 
         [RP_UNREAD_EMPTY] = "empty",    [RP_UNREAD_UNKNOWN] = "of no known format",
         [RP_UNREAD_OTHER] = "no trace", [RP_UNREAD_DAMAGED] = "damaged",
         [RP_UNREAD_UNOPENED] = NULL,    [RP_UNREAD_HOLE] = NULL};
-    int32_t number = unread_rank(log, u);
+
+    /* The rank that a file would have been, by its beginning or by its name. */
+    const struct rp_selection *s = log->dataset->selection;
+    int32_t number = s && u->source < rp_sources_count(log->dataset->sources) &&
+                             s[u->source].by == RP_KNOWN_BY_HEAD
+                         ? s[u->source].number
+                         : rp_rank_in_name(u->path);
     struct rp_trust_trace t = {.path = u->path, .number = number};
     const char *brief = briefs[u->why], *text;
 
@@ -264,12 +259,6 @@ static enum rp_code remark_with(struct rp_trust_log *log, const struct rp_map *s
 
 /* ---- what was read */
 
-static int64_t wrong_times(const struct rp_health *h)
-{
-    return h->bad_time + h->huge_time + h->negative_dur + h->absurd_dur + h->missing_ts +
-           h->missing_dur + h->ts_zero_gpu;
-}
-
 static const char *rank_text(struct rp_trust_log *log, const struct rp_trust_trace *t)
 {
     return t->number < 0 ? "" : rp_arena_textf(&log->arena, "rank %d, ", t->number);
@@ -280,7 +269,8 @@ static enum rp_code remark_losses(struct rp_trust_log *log, const struct rp_trus
 {
     struct rp_arena *arena = &log->arena;
     const struct rp_health *h = &t->health;
-    int64_t wrong = wrong_times(h);
+    int64_t wrong = h->bad_time + h->huge_time + h->negative_dur + h->absurd_dur + h->missing_ts +
+                    h->missing_dur + h->ts_zero_gpu;
     const char *many, *why;
 
     if (h->lost_events > 0) {
@@ -318,26 +308,6 @@ static enum rp_code remark_losses(struct rp_trust_log *log, const struct rp_trus
                                    "device, or longer than a week",
                                    t->path, many),
                     err);
-}
-
-static enum rp_code remark_hidden(struct rp_trust_log *log, const struct rp_trust_trace *t,
-                                  struct rp_err *err)
-{
-    struct rp_arena *arena = &log->arena;
-    const char *many = rp_units_count(arena, t->hidden, "launch");
-
-    return add_note(
-        log, t, "hidden", true,
-        rp_arena_textf(arena, "%s%s of %s", rank_text(log, t), many,
-                       rp_units_time(arena, t->hidden_ns)),
-        t->hidden,
-        rp_arena_textf(
-            arena,
-            "'%s': %s of graphs were recorded as a whole, %s of device time: their "
-            "kernels are hidden, and each launch counts as one kernel; record with 'nsys "
-            "profile --cuda-graph-trace=node'",
-            t->path, many, rp_units_time(arena, t->hidden_ns)),
-        err);
 }
 
 #define FIRST_NS 20000000
@@ -473,8 +443,23 @@ static enum rp_code remark_trace(struct rp_trust_log *log, const struct rp_trust
         if (t->health.skipped_bytes)
             log->notes.at[log->notes.n - 1].remark.bytes = t->health.skipped_bytes;
     }
-    if (t->hidden)
-        RP_TRY(remark_hidden(log, t, err));
+    if (t->hidden) {
+        /* Work that the recorder has hidden in whole graphs. */
+        struct rp_arena *arena = &log->arena;
+        const char *many = rp_units_count(arena, t->hidden, "launch");
+        RP_TRY(add_note(
+            log, t, "hidden", true,
+            rp_arena_textf(arena, "%s%s of %s", rank_text(log, t), many,
+                           rp_units_time(arena, t->hidden_ns)),
+            t->hidden,
+            rp_arena_textf(
+                arena,
+                "'%s': %s of graphs were recorded as a whole, %s of device time: their "
+                "kernels are hidden, and each launch counts as one kernel; record with 'nsys "
+                "profile --cuda-graph-trace=node'",
+                t->path, many, rp_units_time(arena, t->hidden_ns)),
+            err));
+    }
     if (t->joined) {
         RP_TRY(add_note(
             log, t, "joined", t->unsure,

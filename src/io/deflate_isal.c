@@ -81,19 +81,6 @@ static int call_isal(struct inflate_state *s, struct rp_feed *feed, uint8_t *out
     return status;
 }
 
-/* After an error, returns what was decoded before it and not returned yet. */
-static enum rp_deflate_state drain_output(struct inflate_state *s, uint8_t *out, size_t cap,
-                                          size_t *got)
-{
-    size_t held = (size_t)(s->tmp_out_valid - s->tmp_out_processed);
-    size_t n = held < cap - *got ? held : cap - *got;
-
-    memcpy(out + *got, s->tmp_out_buffer + s->tmp_out_processed, n);
-    s->tmp_out_processed += (int32_t)n;
-    *got += n;
-    return n < held ? RP_DEFLATE_MORE : RP_DEFLATE_BAD;
-}
-
 static enum rp_code isal_step(void *state, struct rp_feed *feed, uint8_t *out, size_t cap,
                               size_t *got, enum rp_deflate_state *now, const char **why,
                               struct rp_err *err)
@@ -121,7 +108,14 @@ static enum rp_code isal_step(void *state, struct rp_feed *feed, uint8_t *out, s
             return RP_OK;
     }
     *why = st->bad;
-    *now = drain_output(&st->s, out, cap, got);
+
+    /* After an error, returns what was decoded before it and not returned yet. */
+    size_t held = (size_t)(st->s.tmp_out_valid - st->s.tmp_out_processed);
+    size_t n = held < cap - *got ? held : cap - *got;
+    memcpy(out + *got, st->s.tmp_out_buffer + st->s.tmp_out_processed, n);
+    st->s.tmp_out_processed += (int32_t)n;
+    *got += n;
+    *now = n < held ? RP_DEFLATE_MORE : RP_DEFLATE_BAD;
     return RP_OK;
 }
 

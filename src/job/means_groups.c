@@ -297,19 +297,6 @@ static void find_rings(struct groups_ctx *l, size_t rank, size_t step)
     }
 }
 
-/* Returns when the last rank arrived at the reduction of a group. */
-static int64_t last_arrival(const struct rp_job_means *m, size_t g, size_t step)
-{
-    int64_t last = INT64_MIN;
-
-    for (size_t r = 0; r < m->nranks; r++) {
-        const struct rp_job_span *x = span_in(m, r, g, step, RP_JOB_REDUCE);
-
-        last = x && x->begin_ns > last ? x->begin_ns : last;
-    }
-    return last;
-}
-
 static double span_ns(const struct rp_job_span *s)
 {
     return s ? (double)rp_ns_between(s->begin_ns, s->end_ns) : 0;
@@ -357,7 +344,13 @@ static void learn_step(struct groups_ctx *l, size_t step)
         l->done_ns[r] = INT64_MIN;
     }
     for (size_t g = 0; g < m->ngroups; g++) {
-        int64_t arrival = last_arrival(m, g, step);
+        /* When the last rank arrived at the reduction of a group. */
+        int64_t last = INT64_MIN;
+        for (size_t r = 0; r < m->nranks; r++) {
+            const struct rp_job_span *x = span_in(m, r, g, step, RP_JOB_REDUCE);
+            last = x && x->begin_ns > last ? x->begin_ns : last;
+        }
+        int64_t arrival = last;
 
         /* What the spans of each rank say about the group. */
         for (size_t r = 0; r < m->nranks; r++) {

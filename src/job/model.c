@@ -159,24 +159,19 @@ static enum rp_code add_ops(struct rp_model_ctx *m, uint32_t rank)
     return RP_OK;
 }
 
-/* Returns the median gap between operators, which is the time that an update waits besides its
-   inputs. */
-static double usual_gap(const struct rp_mean_rank *r)
+static enum rp_code link_updates(struct rp_model_ctx *m, uint32_t rank)
 {
-    double sum = 0, n = 0;
+    const struct rp_mean_rank *r = &m->means.ranks[rank];
 
+    /* The median gap between operators, which is the time that an update waits besides its
+       inputs. */
+    double sum = 0, n = 0;
     for (size_t i = 1; i < r->ops.n; i++)
         if (!r->ops.at[i].is_update) {
             sum += r->ops.at[i].gap_ns;
             n++;
         }
-    return n > 0 ? sum / n : 0;
-}
-
-static enum rp_code link_updates(struct rp_model_ctx *m, uint32_t rank)
-{
-    const struct rp_mean_rank *r = &m->means.ranks[rank];
-    double gap = usual_gap(r);
+    double gap = n > 0 ? sum / n : 0;
 
     for (size_t i = 0; i < r->ops.n; i++)
         if (r->ops.at[i].is_update && m->last[rank] != RP_NONE)

@@ -340,25 +340,6 @@ RP_ORDER(by_begin, struct compute, RP_UP(begin_ns), RP_UP(seq), RP_DOWN(type))
 
 typedef RP_VEC(struct compute) compute_vec;
 
-/* Orders the computes of a stage as in the first step of the first rank. */
-static enum rp_code order_computes(struct pipeline_ctx *m, uint32_t stage, compute_vec *out)
-{
-    uint32_t seq, t, step = m->step, dp = m->dp;
-
-    m->step = m->dp = 0;
-    out->n = 0;
-    for (t = FORWARD; t <= BACKWARD; t++)
-        for (seq = 0; node(m, stage, t, seq) != RP_NONE; seq++) {
-            struct compute c = {m->part->graph.nodes.at[node(m, stage, t, seq)].start_ns, t, seq};
-
-            RP_TRY(rp_vec_push(out, c, m->err));
-        }
-    m->step = step;
-    m->dp = dp;
-    rp_sort(out->at, out->n, sizeof *out->at, by_begin);
-    return RP_OK;
-}
-
 static uint32_t compute_node(const struct pipeline_ctx *m, uint32_t stage, const struct compute *c)
 {
     return node(m, stage, c->type, c->seq);
@@ -507,7 +488,21 @@ static enum rp_code make_graph(struct pipeline_ctx *m)
     enum rp_code code = RP_OK;
     for (uint32_t stage = 0; code == RP_OK && stage < m->p.nstages; stage++) {
         m->step = m->dp = 0;
-        code = order_computes(m, stage, &order);
+
+        /* Orders the computes of a stage as in the first step of the first rank. */
+        uint32_t seq, t, step = m->step, dp = m->dp;
+        m->step = m->dp = 0;
+        order.n = 0;
+        for (t = FORWARD; t <= BACKWARD; t++)
+            for (seq = 0; node(m, stage, t, seq) != RP_NONE; seq++) {
+                struct compute c = {m->part->graph.nodes.at[node(m, stage, t, seq)].start_ns, t,
+                                    seq};
+                RP_TRY(rp_vec_push(&order, c, m->err));
+            }
+        m->step = step;
+        m->dp = dp;
+        rp_sort(order.at, order.n, sizeof *order.at, by_begin);
+        code = RP_OK;
         for (m->step = 0; code == RP_OK && m->step < m->p.nsteps; m->step++)
             for (m->dp = 0; code == RP_OK && m->dp < m->p.ndp; m->dp++)
                 code = link_stage(m, stage, &order);

@@ -116,35 +116,6 @@ static double bytes_of(const struct rp_job_costs *c, const struct rp_job_plan_gr
     return sum;
 }
 
-/* Adds the messages of a group, in the order in which costs.c numbers them. */
-static enum rp_code add_messages(struct rp_mean_rank *r, const struct rp_job_costs *c, size_t rank,
-                                 size_t g, double bytes, struct rp_err *err)
-{
-    size_t i, k, loops = rp_job_loops(c, bytes);
-    size_t n = c->nchunks * loops * c->nslices * c->nchannels;
-    double each = rp_job_message_bytes(c, bytes);
-
-    r->groups[g].first = r->transfers.n;
-    for (i = 0; c->has_transfers && i < n; i++)
-        for (k = 0; k < 2; k++) {
-            size_t channel = i % c->nchannels, slice = i / c->nchannels % c->nslices;
-            struct rp_mean_transfer t = {
-                .dur_ns = rp_job_line_at(
-                    k ? &c->ranks[rank].sends[channel] : &c->ranks[rank].receives[channel], each),
-                .begin_ns = (int64_t)i,
-                .group = (uint32_t)g,
-                .loop = (int32_t)(i / c->nchannels / c->nslices % loops),
-                .channel = (int32_t)channel,
-                .chunk = (int32_t)(i / c->nchannels / c->nslices / loops),
-                .slice = (int32_t)slice,
-                .is_send = k == 1};
-
-            RP_TRY(rp_vec_push(&r->transfers, t, err));
-        }
-    r->groups[g].end = r->transfers.n;
-    return RP_OK;
-}
-
 static double last_ready(const struct rp_job_costs *c, const struct rp_job_plan_group *g,
                          const double *ready)
 {
@@ -184,7 +155,29 @@ static enum rp_code regroup_rank(struct rp_job_means *m, const struct rp_job_cos
                                    .out_ns = copies ? rp_job_line_at(&x->out, bytes) : 0,
                                    .enter_lag_ns = x->enter_lag_ns,
                                    .reduce_ns = rp_job_line_at(&x->reduce, bytes)};
-        RP_TRY(add_messages(r, c, rank, g, bytes, err));
+
+        /* Adds the messages of a group, in the order in which costs.c numbers them. */
+        size_t i, k, loops = rp_job_loops(c, bytes);
+        size_t n = c->nchunks * loops * c->nslices * c->nchannels;
+        double each = rp_job_message_bytes(c, bytes);
+        r->groups[g].first = r->transfers.n;
+        for (i = 0; c->has_transfers && i < n; i++)
+            for (k = 0; k < 2; k++) {
+                size_t channel = i % c->nchannels, slice = i / c->nchannels % c->nslices;
+                struct rp_mean_transfer t = {
+                    .dur_ns = rp_job_line_at(k ? &c->ranks[rank].sends[channel]
+                                               : &c->ranks[rank].receives[channel],
+                                             each),
+                    .begin_ns = (int64_t)i,
+                    .group = (uint32_t)g,
+                    .loop = (int32_t)(i / c->nchannels / c->nslices % loops),
+                    .channel = (int32_t)channel,
+                    .chunk = (int32_t)(i / c->nchannels / c->nslices / loops),
+                    .slice = (int32_t)slice,
+                    .is_send = k == 1};
+                RP_TRY(rp_vec_push(&r->transfers, t, err));
+            }
+        r->groups[g].end = r->transfers.n;
     }
     return RP_OK;
 }

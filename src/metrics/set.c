@@ -53,11 +53,6 @@ struct rp_metric *rp_metric_set_metric(struct rp_metric_set *set, const char *na
     return &set->metrics.at[set->metrics.n - 1];
 }
 
-static int64_t wrapping_sum(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 enum rp_code rp_metric_set_count(struct rp_metric_set *set, const char *name, int64_t value,
                                  struct rp_err *err)
 {
@@ -65,7 +60,8 @@ enum rp_code rp_metric_set_count(struct rp_metric_set *set, const char *name, in
 
     for (size_t i = 0; i < set->counters.n; i++)
         if (!strcmp(set->counters.at[i].name, name)) {
-            set->counters.at[i].value = wrapping_sum(set->counters.at[i].value, value);
+            set->counters.at[i].value =
+                (int64_t)((uint64_t)(set->counters.at[i].value) + (uint64_t)value);
             return RP_OK;
         }
     fresh.name = rp_arena_text(&set->arena, name);

@@ -43,14 +43,6 @@ void rp_core_on_leave(void (*call)(void))
 
 /* -------------------------------------------------------------------------- beginning */
 
-static int64_t real_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 int rp_capture_attach(const char *root, const char *options, void (*call)(void))
 {
     struct rp_core_page *page = rp_core.page;
@@ -79,7 +71,10 @@ int rp_capture_attach(const char *root, const char *options, void (*call)(void))
     if (!rp_core_process_init(root, options))
         return EINVAL;
     page = rp_core.page;
-    rp_core.options.t0_ns = real_ns(); /* it took a while to come here */
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    rp_core.options.t0_ns =
+        (int64_t)t.tv_sec * 1000000000 + t.tv_nsec; /* it took a while to come here */
     begin = call;
     rp_core_image();
     atomic_store(&rp_core.session, RP_CORE_ATTACHED);

@@ -448,17 +448,6 @@ static void put_span(const struct rp_capture_span *p)
 }
 
 /* Writes one event of a stack that may need several. */
-/* Frames of stacks recur at the same address, where they never change, so their length and hash are
-   computed once. Called by one thread at a time. */
-static struct text frame_text(const char *s)
-{
-    static struct text known[2048];
-    struct text *t = &known[((uintptr_t)s >> 4) * UINT32_C(0x9e3779b1) >> 16 & 2047];
-
-    if (t->at != s)
-        *t = text_of(s, RP_CORE_VALUE_MAX);
-    return *t;
-}
 
 static void put_sample_part(const struct rp_capture_sample *p, uint32_t from, uint32_t n)
 {
@@ -475,7 +464,14 @@ static void put_sample_part(const struct rp_capture_sample *p, uint32_t from, ui
     out.flags = (uint8_t)((from + n < p->nframes ? RP_CTF_SAMPLE_MORE : 0) |
                           (p->is_cut ? RP_CTF_SAMPLE_CUT : 0));
     for (uint32_t i = 0; i < n; i++) {
-        texts[i] = frame_text(p->frames[from + i]);
+        /* Frames of stacks recur at the same address, where they never change, so their length and
+           hash are computed once. Called by one thread at a time. */
+        const char *s = p->frames[from + i];
+        static struct text known[2048];
+        struct text *t = &known[((uintptr_t)s >> 4) * UINT32_C(0x9e3779b1) >> 16 & 2047];
+        if (t->at != s)
+            *t = text_of(s, RP_CORE_VALUE_MAX);
+        texts[i] = *t;
         need += texts[i].len;
     }
     struct rp_core_stream *s = event_begin(need, NULL);

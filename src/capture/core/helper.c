@@ -107,19 +107,6 @@ static void control_apply(char *line, bool first)
     }
 }
 
-/* Applies the complete lines of the text. Returns their size in bytes. */
-static ssize_t control_apply_lines(char *text, bool first)
-{
-    char *line = text, *end;
-
-    while ((end = strchr(line, '\n'))) {
-        *end = '\0';
-        control_apply(line, first);
-        line = end + 1;
-    }
-    return line - text;
-}
-
 void rp_core_control_read(bool first)
 {
     char path[sizeof rp_core.root + 16], text[4096];
@@ -133,26 +120,21 @@ void rp_core_control_read(bool first)
         return;
     while (done > 0 && (n = pread(fd, text, sizeof text - 1, rp_core.control_at)) > 0) {
         text[n] = '\0';
-        done = control_apply_lines(text, first);
+
+        /* Applies the complete lines of the text. */
+        char *line = text, *end;
+        while ((end = strchr(line, '\n'))) {
+            *end = '\0';
+            control_apply(line, first);
+            line = end + 1;
+        }
+        done = line - text;
         rp_core.control_at += done;
     }
     close(fd);
 }
 
 /* -------------------------------------------------------------------------- the loop */
-
-/* Makes chunks for the streams that asked for them. */
-static void helper_reserve_chunks(void)
-{
-    struct rp_core_stream *s = atomic_exchange(&rp_core.wanting, NULL), *next;
-
-    rp_core_slots_reserve();
-    for (; s; s = next) {
-        next = s->next_wanting;
-        atomic_store(&s->wanting, 0);
-        rp_core_stream_reserve(s);
-    }
-}
 
 static int64_t monotonic_ns(void)
 {
@@ -279,7 +261,14 @@ static void *helper_run(void *unused)
            !atomic_load(&page->resting) && !rp_core_is_over()) {
         uint32_t seen = atomic_load(&page->wake);
 
-        helper_reserve_chunks();
+        /* Makes chunks for the streams that asked for them. */
+        struct rp_core_stream *s = atomic_exchange(&rp_core.wanting, NULL), *next;
+        rp_core_slots_reserve();
+        for (; s; s = next) {
+            next = s->next_wanting;
+            atomic_store(&s->wanting, 0);
+            rp_core_stream_reserve(s);
+        }
         rp_core_keep_tick();
         now = monotonic_ns();
         if (now >= next_tick) {

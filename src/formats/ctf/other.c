@@ -256,37 +256,6 @@ static enum rp_code close_call(struct rp_ctf_other *o, const struct rp_ctf_other
 
 /* -------------------------------------------------------------------------- single events */
 
-/* A span with its own times, or an instant. */
-static enum rp_code put_single(struct rp_ctf_other *o, const struct rp_ctf_other_row *e,
-                               size_t base, struct rp_err *err)
-{
-    const struct rp_ctf_field *begin = find_call(e, "start"), *end = find_call(e, "end");
-    const struct rp_ctf_field *device = find_call(e, "device_id"),
-                              *stream = find_call(e, "stream_id");
-    struct rp_arg args[RP_CTF_FIELDS_MAX];
-    struct rp_raw raw = {.ts_ns = e->ns, .dur_ns = RP_OPEN_NS, .args = args, .nargs = e->nfields};
-    bool span = begin && end && begin->type == RP_ARG_I64 && end->type == RP_ARG_I64 &&
-                end->i >= begin->i && begin->i >= 0 && end->i < RP_TIME_MAX_NS;
-    bool on_device = span && stream && stream->type == RP_ARG_I64;
-
-    RP_TRY(thread_track(o, e, &raw.track, err));
-    if (span) {
-        raw.ts_ns = begin->i;
-        raw.dur_ns = end->i - begin->i;
-    }
-    if (on_device)
-        RP_TRY(rp_ctf_device_track(&o->t, &o->named_devices, 0,
-                                   device && device->type == RP_ARG_I64 ? device->i : 0,
-                                   (uint64_t)stream->i, &raw.track, err));
-    RP_TRY(span_name(o, e, base, &raw.name, err));
-    RP_TRY(origin_of(o, e, base, span ? 'X' : 'i', on_device, &raw.origin, err));
-    RP_TRY(put_args(o, e, args, err));
-    if (raw.nargs)
-        RP_TRY(rp_builder_shape(o->t.builder, args, raw.nargs, &raw.shape, err));
-    raw.has_link = span && correlation_of(e, &raw.link);
-    return rp_builder_add(o->t.builder, &raw, err);
-}
-
 enum rp_code rp_ctf_other_event(struct rp_ctf_other *o, const struct rp_ctf_other_row *e,
                                 struct rp_err *err)
 {
@@ -297,8 +266,34 @@ enum rp_code rp_ctf_other_event(struct rp_ctf_other *o, const struct rp_ctf_othe
         return open_call(o, e, base, err);
     case CLOSES:
         return close_call(o, e, base, err);
-    default:
-        return put_single(o, e, base, err);
+    default: {
+        /* A span with its own times, or an instant. */
+        const struct rp_ctf_field *begin = find_call(e, "start"), *end = find_call(e, "end");
+        const struct rp_ctf_field *device = find_call(e, "device_id"),
+                                  *stream = find_call(e, "stream_id");
+        struct rp_arg args[RP_CTF_FIELDS_MAX];
+        struct rp_raw raw = {
+            .ts_ns = e->ns, .dur_ns = RP_OPEN_NS, .args = args, .nargs = e->nfields};
+        bool span = begin && end && begin->type == RP_ARG_I64 && end->type == RP_ARG_I64 &&
+                    end->i >= begin->i && begin->i >= 0 && end->i < RP_TIME_MAX_NS;
+        bool on_device = span && stream && stream->type == RP_ARG_I64;
+        RP_TRY(thread_track(o, e, &raw.track, err));
+        if (span) {
+            raw.ts_ns = begin->i;
+            raw.dur_ns = end->i - begin->i;
+        }
+        if (on_device)
+            RP_TRY(rp_ctf_device_track(&o->t, &o->named_devices, 0,
+                                       device && device->type == RP_ARG_I64 ? device->i : 0,
+                                       (uint64_t)stream->i, &raw.track, err));
+        RP_TRY(span_name(o, e, base, &raw.name, err));
+        RP_TRY(origin_of(o, e, base, span ? 'X' : 'i', on_device, &raw.origin, err));
+        RP_TRY(put_args(o, e, args, err));
+        if (raw.nargs)
+            RP_TRY(rp_builder_shape(o->t.builder, args, raw.nargs, &raw.shape, err));
+        raw.has_link = span && correlation_of(e, &raw.link);
+        return rp_builder_add(o->t.builder, &raw, err);
+    }
     }
 }
 

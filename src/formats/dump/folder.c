@@ -77,15 +77,6 @@ static size_t read_names(const char *const *names, size_t n, struct entry *entri
 
 /* ---- missing and guessed names ---- */
 
-/* The index of the first entry of an id, in a list without duplicates. */
-static size_t first_of_id(const struct entry *sure, size_t n, const struct entry *key)
-{
-    size_t low;
-
-    RP_LOWER_BOUND(low, n, by_id(&sure[low], key) < 0);
-    return low;
-}
-
 /* "jit_f.fusion.3.ptx" belongs to a module "jit_f.fusion" where there is one. */
 static void resolve_guess(struct entry *entry, const struct entry *sure, size_t n)
 {
@@ -103,7 +94,9 @@ static void resolve_guess(struct entry *entry, const struct entry *sure, size_t 
    exactly one. Nameless entries sort before all others of their id. */
 static void resolve_nameless(struct entry *entry, const struct entry *sure, size_t n)
 {
-    size_t i = first_of_id(sure, n, entry);
+    /* The index of the first entry of an id, in a list without duplicates. */
+    size_t i;
+    RP_LOWER_BOUND(i, n, by_id(&sure[i], entry) < 0);
 
     if (i < n && !sure[i].name.module_n)
         i++;

@@ -106,21 +106,6 @@ static void add_category(struct event *e, rp_str category)
         e->categories[e->ncategories++] = category;
 }
 
-static enum rp_code add_category_iids(struct rp_perfetto *r,
-                                      const struct rp_perfetto_packet *packet,
-                                      const struct rp_proto_cursor *up,
-                                      const struct rp_proto_item *it, struct event *e,
-                                      struct rp_err *err)
-{
-    uint64_t ids[16];
-    size_t n = 0;
-
-    RP_TRY(add_ids(up, it, ids, &n, false, err));
-    for (size_t i = 0; i < n; i++)
-        add_category(e, rp_perfetto_interned(r, packet->seq, RP_PFT_CATEGORIES, ids[i]));
-    return RP_OK;
-}
-
 /* Reads which GPU work a call submitted: the id of its first render stage. */
 static enum rp_code parse_submission(struct rp_perfetto *r, struct rp_proto_cursor c,
                                      struct event *e, struct rp_err *err)
@@ -164,8 +149,14 @@ static enum rp_code parse_field(struct rp_perfetto *r, const struct rp_perfetto_
         RP_TRY(rp_proto_trace_intern(&r->t, it->bytes, &text, err));
         add_category(e, text);
         break;
-    case RP_PFT_EVENT_CATEGORY_IIDS:
-        return add_category_iids(r, packet, c, it, e, err);
+    case RP_PFT_EVENT_CATEGORY_IIDS: {
+        uint64_t ids[16];
+        size_t n = 0;
+        RP_TRY(add_ids(c, it, ids, &n, false, err));
+        for (size_t i = 0; i < n; i++)
+            add_category(e, rp_perfetto_interned(r, packet->seq, RP_PFT_CATEGORIES, ids[i]));
+        return RP_OK;
+    }
     case RP_PFT_EVENT_DEBUG_ANNOTATIONS:
         return rp_perfetto_read_arg(r, packet, c, it, &e->arrow, err);
     case RP_PFT_EVENT_LEGACY_EVENT:

@@ -15,14 +15,6 @@ struct frame_ids {
     uint64_t iid, name, file, mapping, pc, line, kind;
 };
 
-static uint32_t kind_of(uint64_t kind)
-{
-    return kind == RP_PFT_FRAME_NATIVE        ? RP_FRAME_NATIVE
-           : kind == RP_PFT_FRAME_KERNEL      ? RP_FRAME_KERNEL
-           : kind == RP_PFT_FRAME_INTERPRETED ? RP_FRAME_PYTHON
-                                              : RP_FRAME_OTHER;
-}
-
 /* A frame without a name is named by its address. */
 static enum rp_code read_frame(struct rp_perfetto *r, struct rp_perfetto_sequence *seq,
                                struct rp_proto_cursor c, struct rp_err *err)
@@ -51,7 +43,10 @@ static enum rp_code read_frame(struct rp_perfetto *r, struct rp_perfetto_sequenc
     if (!frame.file)
         frame.file = rp_perfetto_interned(r, seq, RP_PFT_MODULES, ids.mapping);
     frame.line = ids.line <= UINT32_MAX ? (uint32_t)ids.line : 0;
-    frame.kind = kind_of(ids.kind);
+    frame.kind = ids.kind == RP_PFT_FRAME_NATIVE        ? RP_FRAME_NATIVE
+                 : ids.kind == RP_PFT_FRAME_KERNEL      ? RP_FRAME_KERNEL
+                 : ids.kind == RP_PFT_FRAME_INTERPRETED ? RP_FRAME_PYTHON
+                                                        : RP_FRAME_OTHER;
     if (!frame.name) {
         snprintf(pc, sizeof pc, "0x%llx", (unsigned long long)ids.pc);
         RP_TRY(rp_proto_trace_text(&r->t, pc, &frame.name, err));

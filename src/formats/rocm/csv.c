@@ -504,17 +504,6 @@ static enum rp_code read_beside(struct csv_reader *r, const char *name)
     return code;
 }
 
-/* The number at the start of a file name, which rocprofv3 makes the process id. */
-static int64_t pid_in(const char *name)
-{
-    const char *base = strrchr(name, '/');
-    int64_t pid;
-
-    base = base ? base + 1 : name;
-    size_t n = strspn(base, "0123456789");
-    return n && base[n] == '_' && !rp_decimal_parse(base, n, 0, &pid) ? pid : 0;
-}
-
 static enum rp_code read_all(struct csv_reader *r, struct rp_input *in,
                              const struct rp_read_options *options, struct rp_import *to)
 {
@@ -522,7 +511,13 @@ static enum rp_code read_all(struct csv_reader *r, struct rp_input *in,
     int64_t begin_ns = rp_clock_ns();
 
     RP_TRY(rp_activity_init(r->a, in, options, rp_format_rocprof_csv.name, r->err));
-    r->pid = pid_in(name);
+
+    /* The number at the start of a file name, which rocprofv3 makes the process id. */
+    const char *base = strrchr(name, '/');
+    int64_t pid;
+    base = base ? base + 1 : name;
+    size_t n = strspn(base, "0123456789");
+    r->pid = n && base[n] == '_' && !rp_decimal_parse(base, n, 0, &pid) ? pid : 0;
     bool kernels = first_line_has(r->a->t.bytes, r->a->t.n, "Kernel_Name") &&
                    !first_line_has(r->a->t.bytes, r->a->t.n, "Counter_Name");
     to->beside_another = is_read_by_another(r, name);

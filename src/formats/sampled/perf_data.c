@@ -212,20 +212,6 @@ static bool has_weight(const struct perf_attr *a)
     return a->sample_type & SAMPLE_PERIOD || !(a->flags & IS_FREQUENCY);
 }
 
-/* Chooses the first event that is not a dummy, because a trace has one unit. */
-static enum rp_code choose_event(struct perf_data *r)
-{
-    r->has_chosen = true;
-    for (r->chosen = 0; r->chosen + 1 < r->attrs.n; r->chosen++)
-        if (strcmp(event_name(&r->attrs.at[r->chosen]), "dummy") != 0)
-            break;
-    const struct perf_attr *a = &r->attrs.at[r->chosen];
-    const char *name = event_name(a);
-    bool is_time = a->type == 1 && a->config < 2 && has_weight(a);
-    return rp_profile_unit(&r->p, is_time ? RP_WEIGHT_NS : RP_WEIGHT_COUNT,
-                           has_weight(a) ? name : "samples");
-}
-
 /* ------------------------------------------------------------------ processes */
 
 static enum rp_code process_at(struct perf_data *r, int64_t pid, struct process **out)
@@ -439,8 +425,18 @@ static enum rp_code read_sample(struct perf_data *r, struct cut c, uint16_t misc
 
     if (!r->attrs.n)
         return bad_record(r, c.at, "a sample precedes the attributes of its event");
-    if (!r->has_chosen)
-        RP_TRY(choose_event(r));
+    if (!r->has_chosen) {
+        /* Chooses the first event that is not a dummy, because a trace has one unit. */
+        r->has_chosen = true;
+        for (r->chosen = 0; r->chosen + 1 < r->attrs.n; r->chosen++)
+            if (strcmp(event_name(&r->attrs.at[r->chosen]), "dummy") != 0)
+                break;
+        const struct perf_attr *a = &r->attrs.at[r->chosen];
+        const char *name = event_name(a);
+        bool is_time = a->type == 1 && a->config < 2 && has_weight(a);
+        RP_TRY(rp_profile_unit(&r->p, is_time ? RP_WEIGHT_NS : RP_WEIGHT_COUNT,
+                               has_weight(a) ? name : "samples"));
+    }
     const struct perf_attr *a = attr_of_sample(r, c, &index);
     uint64_t type = a->sample_type;
     if (index != r->chosen) {

@@ -284,13 +284,6 @@ void rp_checkpoint_close(struct rp_checkpoint *c)
     free(c);
 }
 
-static const struct entry *find_entry(const struct rp_checkpoint *c, const char *key)
-{
-    uint32_t i = rp_map_get(&c->by_key, rp_hash_bytes(key, strlen(key)));
-
-    return i < c->entries.n && !strcmp(c->entries.at[i].key, key) ? &c->entries.at[i] : NULL;
-}
-
 static enum rp_code data_of(struct rp_checkpoint *c, uint64_t file, struct rp_bytes *out,
                             struct rp_err *err)
 {
@@ -340,7 +333,9 @@ static enum rp_code take_value(struct rp_checkpoint *c, const struct entry *e,
 enum rp_code rp_checkpoint_value(struct rp_checkpoint *c, const char *key, struct rp_tf_value *out,
                                  struct rp_err *err)
 {
-    const struct entry *e = find_entry(c, key);
+    uint32_t i = rp_map_get(&c->by_key, rp_hash_bytes(key, strlen(key)));
+    const struct entry *e =
+        i < c->entries.n && !strcmp(c->entries.at[i].key, key) ? &c->entries.at[i] : NULL;
 
     if (!e)
         return rp_err_set(err, RP_FORMAT, "the checkpoint '%s' has no '%s'",

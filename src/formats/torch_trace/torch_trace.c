@@ -675,16 +675,6 @@ int64_t rp_torch_rank_of_name(const char *name)
     return n && at[n] == '_' ? rank : RP_TORCH_NO_ID;
 }
 
-static void close_reader(struct trace_reader *r)
-{
-    for (size_t i = 0; i < r->open.n; i++) {
-        release_texts(&r->open.at[i]);
-        rp_torch_nodes_release(&r->open.at[i].source);
-    }
-    RP_EACH(rp_vec_release, &r->open, &r->names);
-    RP_EACH(rp_map_release, &r->by_id, &r->strings, &r->unknown);
-}
-
 enum rp_code rp_torch_trace_read(struct rp_torch_trace *trace, struct rp_input *in,
                                  const struct rp_limits *limits, struct rp_err *err)
 {
@@ -704,7 +694,12 @@ enum rp_code rp_torch_trace_read(struct rp_torch_trace *trace, struct rp_input *
         code = finish_graph(&r, i);
     if (trace->logs.at[r.log].rank == RP_TORCH_NO_ID)
         trace->logs.at[r.log].rank = rp_torch_rank_of_name(log.name);
-    close_reader(&r);
+    for (size_t i = 0; i < r.open.n; i++) {
+        release_texts(&r.open.at[i]);
+        rp_torch_nodes_release(&r.open.at[i].source);
+    }
+    RP_EACH(rp_vec_release, &r.open, &r.names);
+    RP_EACH(rp_map_release, &r.by_id, &r.strings, &r.unknown);
     return code == RP_OK ? rp_arena_check(&trace->arena, "reading a compile log", err) : code;
 }
 

@@ -138,18 +138,6 @@ static enum rp_code open_reader(struct rp_xplane *r, struct rp_input *in,
     return rp_vec_push(&r->nodes, root, err);
 }
 
-static void release_reader(struct rp_xplane *r)
-{
-    rp_proto_trace_release(&r->t);
-    rp_emit_abandon(&r->json);
-    RP_EACH(rp_map_release, &r->pids, &r->line_ids, &r->key_of, &r->child_of, &r->stat_of.large,
-            &r->label_of.large);
-    RP_EACH(rp_vec_release, &r->stat_of.small, &r->label_of.small, &r->stats, &r->labels,
-            &r->label_args, &r->label_keys, &r->line_names, &r->keys);
-    RP_EACH(rp_vec_release, &r->nodes, &r->args);
-    free(r);
-}
-
 static enum rp_code read_space(struct rp_xplane *r, struct rp_err *err)
 {
     struct rp_proto_cursor c = rp_proto_cursor(r->t.bytes, r->t.n, 0, r->t.limits.depth);
@@ -217,7 +205,14 @@ static enum rp_code read_xplane(struct rp_input *in, const struct rp_read_option
         code = rp_xplane_end_facts(r, err);
     struct rp_proto_trace t = r->t;
     r->t.builder = code == RP_OK ? NULL : r->t.builder;
-    release_reader(r); /* released first, because the passes need memory */
+    rp_proto_trace_release(&r->t);
+    rp_emit_abandon(&r->json);
+    RP_EACH(rp_map_release, &r->pids, &r->line_ids, &r->key_of, &r->child_of, &r->stat_of.large,
+            &r->label_of.large);
+    RP_EACH(rp_vec_release, &r->stat_of.small, &r->label_of.small, &r->stats, &r->labels,
+            &r->label_args, &r->label_keys, &r->line_names, &r->keys);
+    RP_EACH(rp_vec_release, &r->nodes, &r->args);
+    free(r); /* released first, because the passes need memory */
     return code == RP_OK ? rp_proto_trace_finish(&t, to, begin_ns, err) : code;
 }
 
