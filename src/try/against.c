@@ -92,6 +92,8 @@ static const char *measured_text(struct rp_arena *arena, const struct rp_try_sid
         return rp_arena_textf(
             arena, "no difference above %.1f %%",
             100 * fmax(fabs(row->measured_low_ratio), fabs(row->measured_high_ratio)));
+    if (!side->n)
+        return "no round was measured: the time was over";
     if (side->verdict != RP_TRY_NOISY)
         return wall;
     return rp_arena_textf(arena, "too noisy: %s, %s processor time", wall, spent);

@@ -1388,6 +1388,19 @@ class Finder:
         return spec
 
 
+def place_of(error, text):
+    """" (FILE)" of a file that could not be written, where the message does not name it, as that of torch.save: by the innermost
+    variable that holds such a name."""
+    found, at = "", error.__traceback__ if "ermission denied" in text or "cannot be opened" in text else None
+    while at is not None:
+        for value in list(at.tb_frame.f_locals.values()):
+            if isinstance(value, (str, os.PathLike)) and os.sep in str(value) and not str(value).endswith(".py") \
+                    and not os.path.isdir(value) and os.path.isdir(os.path.dirname(os.path.abspath(value))):
+                found = str(value)
+        at = at.tb_next
+    return f" ({found})" if found and found not in text else ""
+
+
 def tell_end():
     """At exit: the exception that ended the program, if there was one. Helpers of the program have nothing to tell."""
     import multiprocessing
@@ -1400,7 +1413,7 @@ def tell_end():
             if hook.has_steps():
                 hook.tell_probe()
     if error is not None and not isinstance(error, SystemExit):
-        line.tell("error", f"{type(error).__name__}: {error}")
+        line.tell("error", f"{type(error).__name__}: {error}{place_of(error, str(error))}")
     elif line.socket:
         line.tell("ended")
 
