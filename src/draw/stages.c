@@ -336,15 +336,6 @@ static enum rp_code copy_home(struct uniting *u, const struct home *home, uint32
     return RP_OK;
 }
 
-static void number_nodes(struct uniting *u)
-{
-    uint32_t id = 0;
-
-    for (size_t h = 0; h < u->homes.n; h++)
-        for (uint32_t n = u->homes.at[h].head; n != RP_NONE; n = u->nodes.at[n].next)
-            u->nodes.at[n].id = id++;
-}
-
 static enum rp_code mark_stages(struct uniting *u, const uint32_t *of_edge)
 {
     struct rp_stages *out = u->out;
@@ -390,7 +381,10 @@ static enum rp_code unite(struct uniting *u)
     uint32_t *of_edge = RP_ARENA_NEW(u->arena, uint32_t, u->edges.n + 1);
     RP_TRY(rp_err_need(of_edge, u->err, "combining programs"));
     memset(of_edge, 0xff, u->edges.n * sizeof *of_edge);
-    number_nodes(u);
+    uint32_t id = 0;
+    for (size_t h = 0; h < u->homes.n; h++)
+        for (uint32_t n = u->homes.at[h].head; n != RP_NONE; n = u->nodes.at[n].next)
+            u->nodes.at[n].id = id++;
     RP_TRY(rp_program_new(last->language, &u->out->p, u->err));
     RP_TRY(copy_string(u, last, last->name, &u->out->p->name));
     for (size_t h = 0; h < u->homes.n; h++)

@@ -13,18 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-static enum rp_code index_names(struct rp_dump_folder *folder, struct rp_arena *arena,
-                                struct rp_err *err)
-{
-    size_t n = rp_sources_count(folder->dataset->sources);
-    const char **names = RP_ARENA_NEW(arena, const char *, n + 1);
-
-    RP_TRY(rp_err_need(names, err, "listing modules"));
-    for (size_t i = 0; i < n; i++)
-        names[i] = rp_sources_borrow(folder->dataset->sources, i)->name;
-    return rp_dump_index(names, n, arena, &folder->dump, err);
-}
-
 /* What a source is by its first bytes: a program, a buffer assignment, or something else, also if
    it cannot be opened. */
 static enum rp_dump_role role_of(const struct rp_dataset *dataset, size_t i)
@@ -94,7 +82,12 @@ enum rp_code rp_dump_folder_open(const struct rp_dump_call *call, struct rp_aren
     const char *module = rp_settings_text(call->settings, "module");
 
     *out = (struct rp_dump_folder){.dataset = call->dataset};
-    RP_TRY(index_names(out, arena, err));
+    size_t n = rp_sources_count(call->dataset->sources);
+    const char **names = RP_ARENA_NEW(arena, const char *, n + 1);
+    RP_TRY(rp_err_need(names, err, "listing modules"));
+    for (size_t i = 0; i < n; i++)
+        names[i] = rp_sources_borrow(call->dataset->sources, i)->name;
+    RP_TRY(rp_dump_index(names, n, arena, &out->dump, err));
     RP_TRY(add_others(out, arena, err));
     out->wanted = RP_ARENA_NEW(arena, bool, out->dump.nmodules + 1);
     RP_TRY(rp_err_need(out->wanted, err, "listing modules"));

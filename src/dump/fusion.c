@@ -157,18 +157,6 @@ static enum rp_code number_of(struct fusion_ctx *ctx, const char *name, uint32_t
                  : RP_OK;
 }
 
-static enum rp_code number_names(struct fusion_ctx *ctx)
-{
-    ctx->steps = RP_ARENA_NEW(ctx->arena, struct step_names, ctx->log.n + 1);
-    RP_TRY(rp_err_need(ctx->steps, ctx->err, "reading a fusion log"));
-    for (size_t i = 0; i < ctx->log.n; i++) {
-        RP_TRY(number_of(ctx, ctx->log.at[i].producer, &ctx->steps[i].producer));
-        RP_TRY(number_of(ctx, ctx->log.at[i].consumer, &ctx->steps[i].consumer));
-        RP_TRY(number_of(ctx, ctx->log.at[i].fusion, &ctx->steps[i].fusion));
-    }
-    return RP_OK;
-}
-
 /* The log contains the program to which its names refer; one that cannot be read counts as
    missing. */
 static enum rp_code read_before(struct fusion_ctx *ctx)
@@ -758,7 +746,13 @@ static enum rp_code answer_fusion(struct fusion_ctx *ctx)
             ctx->module = &ctx->folder.dump.modules[i];
     RP_TRY(ctx->module ? RP_OK : rp_dump_largest(&ctx->folder, &ctx->module, ctx->err));
     RP_TRY(read_log(ctx));
-    RP_TRY(number_names(ctx));
+    ctx->steps = RP_ARENA_NEW(ctx->arena, struct step_names, ctx->log.n + 1);
+    RP_TRY(rp_err_need(ctx->steps, ctx->err, "reading a fusion log"));
+    for (size_t i = 0; i < ctx->log.n; i++) {
+        RP_TRY(number_of(ctx, ctx->log.at[i].producer, &ctx->steps[i].producer));
+        RP_TRY(number_of(ctx, ctx->log.at[i].consumer, &ctx->steps[i].consumer));
+        RP_TRY(number_of(ctx, ctx->log.at[i].fusion, &ctx->steps[i].fusion));
+    }
     RP_TRY(read_before(ctx));
     RP_TRY(read_after(ctx));
     ctx->root->steps = RP_ABSENT_I64;

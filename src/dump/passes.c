@@ -185,15 +185,6 @@ static void passes_release(struct passes_ctx *ctx)
     rp_vec_release(&ctx->quiet);
 }
 
-static enum rp_code read_times(struct passes_ctx *ctx)
-{
-    size_t source = rp_dump_file_of(ctx->module, RP_DUMP_PASS_TIMES);
-
-    return source == SIZE_MAX
-               ? RP_OK
-               : rp_dump_pass_times(&ctx->folder, source, ctx->arena, &ctx->times, ctx->err);
-}
-
 static struct pass_row new_row(void)
 {
     return (struct pass_row){.number = RP_ABSENT_I64,
@@ -574,7 +565,9 @@ static enum rp_code answer_passes(struct passes_ctx *ctx)
                  !rp_dump_stage_at(ctx->module, RP_DUMP_AT_AFTER) && stages > 1;
     dumped = dumped || ctx->named;
 
-    RP_TRY(read_times(ctx));
+    size_t times = rp_dump_file_of(ctx->module, RP_DUMP_PASS_TIMES);
+    if (times != SIZE_MAX)
+        RP_TRY(rp_dump_pass_times(&ctx->folder, times, ctx->arena, &ctx->times, ctx->err));
     RP_TRY(add_times(ctx));
     if (dumped) {
         /* Compares each program with the previous one. */

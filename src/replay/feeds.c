@@ -107,8 +107,7 @@ static enum rp_code make_one(struct feed_ctx *f, size_t i)
                           "'%s' records no inputs, and does not give the shape of '%s': give "
                           "--inputs FILE with arrays in0 ... or '%s' ...",
                           f->s->file, g->feeds[i], g->feeds[0]);
-    RP_TRY(rp_tensor_new(elem, dims, rank, &f->s->arguments[i], f->err));
-    memset(f->s->arguments[i]->data, 0, rp_tensor_bytes(f->s->arguments[i]));
+    RP_TRY(rp_tensor_zeros(elem, dims, rank, &f->s->arguments[i], f->err));
     f->made[i] = true;
     f->nmade++;
     return RP_OK;

@@ -345,15 +345,6 @@ static enum rp_code compare_values(struct rp_level *l)
     return RP_OK;
 }
 
-static void count_unpaired(struct rp_level *l)
-{
-    const struct rp_level_side *s = &l->side[0];
-
-    for (uint32_t op = s->entry->first; op < s->entry->first + s->entry->n; op++)
-        l->out->unpaired += has_value(s, op) && s->match[op] == RP_NONE &&
-                            !(rp_op_info[s->flat->code.at[op]].flags & RP_OPF_FREE);
-}
-
 enum rp_code rp_level_compare(struct rp_level *l, const uint32_t *results, size_t n)
 {
     struct rp_level_side *s = l->side;
@@ -371,6 +362,8 @@ enum rp_code rp_level_compare(struct rp_level *l, const uint32_t *results, size_
         l->known[op] = match[0][op] != RP_NONE;
     RP_TRY(rp_pair_similar(s[0].flat, s[1].flat, match, l->err));
     RP_TRY(compare_pairs(l));
-    count_unpaired(l);
+    for (uint32_t op = s->entry->first; op < s->entry->first + s->entry->n; op++)
+        l->out->unpaired += has_value(s, op) && s->match[op] == RP_NONE &&
+                            !(rp_op_info[s->flat->code.at[op]].flags & RP_OPF_FREE);
     return RP_OK;
 }

@@ -110,16 +110,6 @@ static enum rp_code from_snapshot(struct rp_session *s, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code from_nothing(struct rp_session *s, uint64_t seed, struct rp_err *err)
-{
-    bool whole = rp_program_is_whole(s->program.program); /* all partitions have the same arrays */
-
-    for (size_t p = 0; p < s->partitions; p++)
-        RP_TRY(rp_synthetic_inputs(s->program.program, &s->signature, seed + (whole ? 0 : p),
-                                   s->arguments + p * s->signature.nin, err));
-    return RP_OK;
-}
-
 static const char *inputs_from(struct rp_session *s, const struct rp_session_options *o)
 {
     if (o->inputs)
@@ -177,7 +167,10 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
         return from_arrays(s, o->inputs ? o->inputs : s->file, err);
     if (s->snapshot.arguments.n)
         return from_snapshot(s, err);
-    RP_TRY(from_nothing(s, o->seed, err));
+    bool whole = rp_program_is_whole(s->program.program); /* all partitions have the same arrays */
+    for (size_t p = 0; p < s->partitions; p++)
+        RP_TRY(rp_synthetic_inputs(s->program.program, &s->signature, o->seed + (whole ? 0 : p),
+                                   s->arguments + p * s->signature.nin, err));
     return s->platform < 0 ? RP_OK : rp_session_set_platform(s, err);
 }
 

@@ -209,8 +209,7 @@ static enum rp_code unshard_one(const struct rp_session *s, const struct rp_slot
 
     if (!block)
         return RP_OK;
-    RP_TRY(rp_tensor_new(slot->elem, slot->dims, slot->rank, &whole, err));
-    memset(whole->data, 0, rp_tensor_bytes(whole));
+    RP_TRY(rp_tensor_zeros(slot->elem, slot->dims, slot->rank, &whole, err));
     /* copies of a block should be equal; if not, the first one is used, as in JAX */
     for (size_t k = s->partitions; k-- > 0;) {
         int64_t blocks[RP_TENSOR_RANK];

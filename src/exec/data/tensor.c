@@ -92,6 +92,14 @@ enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, stru
     return rp_err_set(err, RP_NOMEM, "out of memory for an array of %zu bytes", bytes);
 }
 
+enum rp_code rp_tensor_zeros(unsigned elem, const int64_t *dims, size_t rank,
+                             struct rp_tensor **out, struct rp_err *err)
+{
+    RP_TRY(rp_tensor_new(elem, dims, rank, out, err));
+    memset((*out)->data, 0, rp_tensor_bytes(*out));
+    return RP_OK;
+}
+
 enum rp_code rp_tensor_borrow(unsigned elem, const int64_t *dims, size_t rank, const void *data,
                               struct rp_tensor **out, struct rp_err *err)
 {

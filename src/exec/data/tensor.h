@@ -40,6 +40,9 @@ struct rp_tensor {
    dimension is negative; RP_UNSUPPORTED if the type has no elements. */
 enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, struct rp_tensor **out,
                            struct rp_err *err);
+/* Does the same with zeros. */
+enum rp_code rp_tensor_zeros(unsigned elem, const int64_t *dims, size_t rank,
+                             struct rp_tensor **out, struct rp_err *err);
 /* Makes a tensor over n * unit bytes that belong to another owner. */
 enum rp_code rp_tensor_borrow(unsigned elem, const int64_t *dims, size_t rank, const void *data,
                               struct rp_tensor **out, struct rp_err *err);

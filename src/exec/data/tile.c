@@ -316,8 +316,7 @@ enum rp_code rp_tile_take(const struct rp_tensor *whole, const struct rp_tile *t
 
     for (size_t i = 0; i < whole->rank; i++)
         dims[i] = (whole->dims[i] + tile->blocks[i] - 1) / tile->blocks[i];
-    RP_TRY(rp_tensor_new(whole->elem, dims, whole->rank, out, err));
-    memset((*out)->data, 0, rp_tensor_bytes(*out));
+    RP_TRY(rp_tensor_zeros(whole->elem, dims, whole->rank, out, err));
     tile_copy(*out, whole, *out, whole, tile);
     return RP_OK;
 }

@@ -29,8 +29,7 @@ void rp_round_small(unsigned elem, size_t n, float *values)
     }
 }
 
-static void small_float(const struct rp_lane *lane, size_t n, void *out, const void *a,
-                        const void *b, const void *c)
+static RP_LANE(small_float)
 {
     size_t from = (rp_elem_bits(lane->from) + 7) / 8, to = (rp_elem_bits(lane->to) + 7) / 8;
     const char *in[3] = {a, b, c};
@@ -53,8 +52,7 @@ static void small_float(const struct rp_lane *lane, size_t n, void *out, const v
     }
 }
 
-static void sub_byte(const struct rp_lane *lane, size_t n, void *out, const void *a, const void *b,
-                     const void *c)
+static RP_LANE(sub_byte)
 {
     unsigned bits = rp_elem_bits(lane->to), mask = (1u << bits) - 1;
     uint8_t *to = out;
@@ -70,13 +68,11 @@ static void sub_byte(const struct rp_lane *lane, size_t n, void *out, const void
 }
 
 /* Bits beyond the type count here, so they are cleared before, or filled with the top bit. */
-static void sub_byte_bits(const struct rp_lane *lane, size_t n, void *out, const void *a,
-                          const void *b, const void *c)
+static RP_LANE(sub_byte_bits)
 {
     unsigned bits = rp_elem_bits(lane->to), mask = (1u << bits) - 1;
     uint8_t left[PIECE], right[PIECE];
 
-    (void)c;
     for (size_t at = 0; at < n; at += PIECE) {
         size_t m = n - at < PIECE ? n - at : PIECE;
         uint8_t *to = (uint8_t *)out + at;
@@ -91,13 +87,10 @@ static void sub_byte_bits(const struct rp_lane *lane, size_t n, void *out, const
     }
 }
 
-static void sub_byte_clz(const struct rp_lane *lane, size_t n, void *out, const void *a,
-                         const void *b, const void *c)
+static RP_LANE(sub_byte_clz)
 {
     unsigned bits = rp_elem_bits(lane->to), mask = (1u << bits) - 1;
 
-    (void)b;
-    (void)c;
     for (size_t i = 0; i < n; i++) {
         unsigned v = ((const uint8_t *)a)[i] & mask;
 
@@ -126,18 +119,16 @@ static rp_lane_fn *find_sub_byte(unsigned opcode, struct rp_lane *lane)
 }
 
 /* Uses masks instead of branches, because which side is taken is often random. */
-#define SELECT(bits, type, attribute, choice)                                            \
-    attribute static void select_##bits(const struct rp_lane *lane, size_t n, void *out, \
-                                        const void *a, const void *b, const void *c)     \
-    {                                                                                    \
-        const uint8_t *which = a;                                                        \
-        const type *yes = b, *no = c;                                                    \
-        type *to = out;                                                                  \
-                                                                                         \
-        (void)lane;                                                                      \
-        RP_LANE_ALONE(*to = *which ? *yes : *no;)                                        \
-        for (size_t i = 0; i < n; i++)                                                   \
-            to[i] = (choice);                                                            \
+#define SELECT(bits, type, attribute, choice)     \
+    attribute static RP_LANE(select_##bits)       \
+    {                                             \
+        const uint8_t *which = a;                 \
+        const type *yes = b, *no = c;             \
+        type *to = out;                           \
+                                                  \
+        RP_LANE_ALONE(*to = *which ? *yes : *no;) \
+        for (size_t i = 0; i < n; i++)            \
+            to[i] = (choice);                     \
     }
 #define MASK(type)  ((type)(0 - (type)(which[i] != 0)))
 #define BLEND(type) (type)((yes[i] & MASK(type)) | (no[i] & (type)~MASK(type)))

@@ -13,8 +13,11 @@
 #include <string.h>
 
 struct rp_lane;
-typedef void rp_lane_fn(const struct rp_lane *lane, size_t n, void *out, const void *a,
-                        const void *b, const void *c);
+/* Declares or defines a lane; most use only some of the parameters. */
+#define RP_LANE(name)                                                                             \
+    void name(RP_UNUSED const struct rp_lane *lane, size_t n, void *out, RP_UNUSED const void *a, \
+              RP_UNUSED const void *b, RP_UNUSED const void *c)
+typedef RP_LANE(rp_lane_fn);
 
 struct rp_lane {
     rp_lane_fn *fn;
@@ -49,8 +52,7 @@ enum rp_direction { RP_CMP_EQ, RP_CMP_NE, RP_CMP_GE, RP_CMP_GT, RP_CMP_LE, RP_CM
 /* All members except fn and inner are given; false if there is no such operation on the type. */
 bool rp_lane_find(unsigned opcode, bool total_order, struct rp_lane *lane);
 
-static inline void rp_lane_run(const struct rp_lane *lane, size_t n, void *out, const void *a,
-                               const void *b, const void *c)
+static inline RP_LANE(rp_lane_run)
 {
     lane->fn(lane, n, out, a, b, c);
 }

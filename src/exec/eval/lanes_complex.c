@@ -6,10 +6,7 @@
 
 #include <math.h>
 
-#define LANE(name)                                                                   \
-    static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
-                     const void *b, const void *c)
-#define UNUSED ((void)lane, (void)a, (void)b, (void)c)
+#define LANE(name) static RP_LANE(name)
 
 #define UNARY_LIST(X)                            \
     X(NEGATE, negate, -x)                        \

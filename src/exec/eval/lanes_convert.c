@@ -268,14 +268,11 @@ static void store_floats(unsigned elem, void *out, const union wide *w, char for
     rp_narrow(elem, n, out, piece);
 }
 
-static void convert_any(const struct rp_lane *lane, size_t n, void *out, const void *a,
-                        const void *b, const void *c)
+static RP_LANE(convert_any)
 {
     size_t from = (rp_elem_bits(lane->from) + 7) / 8, to = (rp_elem_bits(lane->to) + 7) / 8;
     union wide w;
 
-    (void)b;
-    (void)c;
     for (size_t at = 0; at < n; at += PIECE) {
         size_t m = n - at < PIECE ? n - at : PIECE;
         char form = fetch(lane->from, (const char *)a + at * from, m, &w);
@@ -290,33 +287,23 @@ static void convert_any(const struct rp_lane *lane, size_t n, void *out, const v
     }
 }
 
-static void copy_elements(const struct rp_lane *lane, size_t n, void *out, const void *a,
-                          const void *b, const void *c)
+static RP_LANE(copy_elements)
 {
-    (void)b;
-    (void)c;
     memmove(out, a, n * ((rp_elem_bits(lane->from) + 7) / 8));
 }
 
-static void widen_lane(const struct rp_lane *lane, size_t n, void *out, const void *a,
-                       const void *b, const void *c)
+static RP_LANE(widen_lane)
 {
-    (void)b;
-    (void)c;
     rp_widen(lane->from, n, out, a);
 }
 
-static void narrow_lane(const struct rp_lane *lane, size_t n, void *out, const void *a,
-                        const void *b, const void *c)
+static RP_LANE(narrow_lane)
 {
-    (void)b;
-    (void)c;
     rp_narrow(lane->to, n, out, a);
 }
 
 /* Converts to and between complex types; the imaginary part of a real number is zero. */
-static void convert_complex(const struct rp_lane *lane, size_t n, void *out, const void *a,
-                            const void *b, const void *c)
+static RP_LANE(convert_complex)
 {
     bool pairs = rp_elem_is_complex(lane->from);
     unsigned from = lane->from == RP_ELEM_C64    ? RP_ELEM_F32
@@ -330,8 +317,6 @@ static void convert_complex(const struct rp_lane *lane, size_t n, void *out, con
                                         : RP_ELEM_F32};
     size_t to = (rp_elem_bits(part.to) + 7) / 8;
 
-    (void)b;
-    (void)c;
     for (size_t i = 0; i < n; i++) {
         const char *in = (const char *)a + i * unit;
         char *at = (char *)out + i * to * (real ? 1 : 2);
@@ -345,15 +330,11 @@ static void convert_complex(const struct rp_lane *lane, size_t n, void *out, con
 }
 
 /* Takes the low half, as generators do with their counters. */
-RP_CLONES_FEW static void halve_lane(const struct rp_lane *lane, size_t n, void *out, const void *a,
-                                     const void *b, const void *c)
+RP_CLONES_FEW static RP_LANE(halve_lane)
 {
     const uint64_t *in = a;
     uint32_t *to = out;
 
-    (void)lane;
-    (void)b;
-    (void)c;
     for (size_t i = 0; i < n; i++)
         to[i] = (uint32_t)in[i];
 }

@@ -11,11 +11,8 @@
 
 #include <math.h>
 
-#define PLAIN(name)                                                                  \
-    static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
-                     const void *b, const void *c)
-#define LANE(name) RP_CLONES PLAIN(name)
-#define UNUSED     ((void)lane, (void)a, (void)b, (void)c)
+#define PLAIN(name) static RP_LANE(name)
+#define LANE(name)  RP_CLONES PLAIN(name)
 
 /* X(name, expression over x, y, z); F(f) is the function of the type */
 #define UNARY_LIST(X)                                                   \
@@ -92,19 +89,17 @@
 #define UBITS   uint64_t
 #include "exec/eval/lanes_float.inc"
 
-#define BY_BITS(bits, name, infinite)                                                \
-    static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
-                     const void *b, const void *c)                                   \
-    {                                                                                \
-        const bits *x = a, *y = b, rest = (bits)-1 >> 1;                             \
-                                                                                     \
-        (void)c;                                                                     \
-        for (size_t i = 0; i < n; i++) {                                             \
-            bool same = x[i] == y[i] && (x[i] & rest) <= (infinite);                 \
-                                                                                     \
-            same |= !((x[i] | y[i]) & rest); /* zeros */                             \
-            ((uint8_t *)out)[i] = same == (lane->direction == RP_CMP_EQ);            \
-        }                                                                            \
+#define BY_BITS(bits, name, infinite)                                     \
+    static RP_LANE(name)                                                  \
+    {                                                                     \
+        const bits *x = a, *y = b, rest = (bits)-1 >> 1;                  \
+                                                                          \
+        for (size_t i = 0; i < n; i++) {                                  \
+            bool same = x[i] == y[i] && (x[i] & rest) <= (infinite);      \
+                                                                          \
+            same |= !((x[i] | y[i]) & rest); /* zeros */                  \
+            ((uint8_t *)out)[i] = same == (lane->direction == RP_CMP_EQ); \
+        }                                                                 \
     }
 BY_BITS(uint32_t, by_bits_f32, UINT32_C(0x7f800000))
 BY_BITS(uint64_t, by_bits_f64, UINT64_C(0x7ff) << 52)

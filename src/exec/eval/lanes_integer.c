@@ -7,11 +7,8 @@
 #include "exec/eval/lanes.h"
 #include "program/opcodes.h"
 
-#define LANE(name)                                                                                 \
-    RP_CLONES_FEW static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
-                                   const void *b, const void *c)
-#define UNUSED ((void)lane, (void)a, (void)b, (void)c)
-#define WIDTH  (8 * sizeof(T))
+#define LANE(name) RP_CLONES_FEW static RP_LANE(name)
+#define WIDTH      (8 * sizeof(T))
 
 #define EQUAL_LIST(X) \
     X(EQ, eq, x == y) \
@@ -109,7 +106,6 @@ __extension__ typedef unsigned __int128 uint128;
 
 LANE(not_pred)
 {
-    UNUSED;
     for (size_t i = 0; i < n; i++)
         ((uint8_t *)out)[i] = !((const uint8_t *)a)[i];
 }

@@ -25,6 +25,8 @@ struct look {
 };
 typedef enum rp_code rule_fn(const struct look *l);
 
+#define refuse(l, ...) rp_node_error((l)->node, RP_FORMAT, (l)->err, __VA_ARGS__)
+
 /* ---- texts ---- */
 
 static void shape_text(unsigned elem, const int64_t *dims, size_t rank, char *out, size_t cap)
@@ -99,7 +101,7 @@ static enum rp_code has_results(const struct look *l, uint32_t n)
 {
     if (results(l) == n)
         return RP_OK;
-    return rp_node_error(l->node, RP_FORMAT, l->err, "%u results, expected %u", results(l), n);
+    return refuse(l, "%u results, expected %u", results(l), n);
 }
 
 static bool is_integer(unsigned elem)
@@ -111,7 +113,7 @@ static enum rp_code integer_scalar(const struct look *l, const char *what, shape
 {
     if (is_integer(s->elem) && s->n == 1)
         return RP_OK;
-    return rp_node_error(l->node, RP_FORMAT, l->err, "%s is not an integer", what);
+    return refuse(l, "%s is not an integer", what);
 }
 
 /* Whether types may replace each other: XLA mixes f32 and narrower floats. */
@@ -124,8 +126,7 @@ static bool types_mix(unsigned a, unsigned b)
 static enum rp_code types_differ(const struct look *l, const char *a, unsigned x, const char *b,
                                  unsigned y)
 {
-    return rp_node_error(l->node, RP_FORMAT, l->err, "%s is %s and %s %s", a, rp_elem_name(x), b,
-                         rp_elem_name(y));
+    return refuse(l, "%s is %s and %s %s", a, rp_elem_name(x), b, rp_elem_name(y));
 }
 
 /* Operands from..to-1 must have the element type. */
@@ -179,8 +180,8 @@ static enum rp_code handed_on(const struct look *l, const char *what, shape_of f
         return RP_OK;
     shape_text(from->elem, from->dims, from->rank, a, sizeof a);
     shape_text(to->elem, to->dims, to->rank, b, sizeof b);
-    return rp_node_error(l->node, RP_FORMAT, l->err, "%s is %s and %s %s%s", what, a, where, b,
-                         from->elem == RP_ELEM_TUPLE ? " with other parts" : "");
+    return refuse(l, "%s is %s and %s %s%s", what, a, where, b,
+                  from->elem == RP_ELEM_TUPLE ? " with other parts" : "");
 }
 
 /* Operands from `first` on must fit the parameters of a computation. */
@@ -257,8 +258,7 @@ static enum rp_code rule_part(const struct look *l)
     shape_of from = operand(l, 0);
 
     if (from->elem != RP_ELEM_TUPLE || l->node->value < 0 || l->node->value >= from->nparts)
-        return rp_node_error(l->node, RP_FORMAT, l->err, "the tuple has no element %lld",
-                             (long long)l->node->value);
+        return refuse(l, "the tuple has no element %lld", (long long)l->node->value);
     return handed_on(l, "the element", from->parts[l->node->value], "the result", l->node->shape);
 }
 
@@ -280,14 +280,11 @@ static enum rp_code element_types(const struct look *l)
     case RP_OP_COMPARE:
     case RP_OP_IS_FINITE:
         RP_TRY(operands_have(l, 1, l->node->nin, from, "operand 0"));
-        return to == RP_ELEM_PRED
-                   ? RP_OK
-                   : rp_node_error(l->node, RP_FORMAT, l->err, "the result is %s, expected pred",
-                                   rp_elem_name(to));
+        return to == RP_ELEM_PRED ? RP_OK
+                                  : refuse(l, "the result is %s, expected pred", rp_elem_name(to));
     case RP_OP_SELECT:
         if (from != RP_ELEM_PRED)
-            return rp_node_error(l->node, RP_FORMAT, l->err, "operand 0 is %s, expected pred",
-                                 rp_elem_name(from));
+            return refuse(l, "operand 0 is %s, expected pred", rp_elem_name(from));
         return operands_have(l, 1, 3, to, "the result");
     case RP_OP_COMPLEX:
         RP_TRY(operands_have(l, 1, 2, from, "operand 0"));
@@ -316,8 +313,8 @@ static enum rp_code precision_bits(const struct look *l)
 
     if (exponent > 0 && exponent < 64 && mantissa >= 0 && mantissa < 64)
         return RP_OK;
-    return rp_node_error(l->node, RP_FORMAT, l->err, "%lld bits of exponent and %lld of mantissa",
-                         (long long)exponent, (long long)mantissa);
+    return refuse(l, "%lld bits of exponent and %lld of mantissa", (long long)exponent,
+                  (long long)mantissa);
 }
 
 static enum rp_code rule_element(const struct look *l)
@@ -333,15 +330,12 @@ static enum rp_code rule_element(const struct look *l)
         shape_of from = operand(l, i);
 
         if (from->dynamic && !to->dynamic)
-            return rp_node_error(l->node, RP_FORMAT, l->err,
-                                 "%s is of dynamic size and the result is not",
-                                 operand_name(i, name));
+            return refuse(l, "%s is of dynamic size and the result is not", operand_name(i, name));
         whole |= from->n == to->n && (l->node->nin < 3 || i == 1);
         if (from->n != 1)
             RP_TRY(operand_is(l, i, RP_ELEM_INVALID, to->dims, to->rank));
     }
-    return whole ? RP_OK
-                 : rp_node_error(l->node, RP_FORMAT, l->err, "no operand has the result's shape");
+    return whole ? RP_OK : refuse(l, "no operand has the result's shape");
 }
 
 /* ---- moving elements ---- */
@@ -356,7 +350,7 @@ static enum rp_code rule_broadcast(const struct look *l)
     for (size_t i = 0; dims && i < n && i < from->rank; i++)
         if (dims[i] < 0 || dims[i] >= to->rank ||
             (from->dims[i] != 1 && from->dims[i] != to->dims[dims[i]]))
-            return rp_node_error(l->node, RP_FORMAT, l->err, "dimension %zu does not match", i);
+            return refuse(l, "dimension %zu does not match", i);
     return RP_OK;
 }
 
@@ -366,9 +360,8 @@ static enum rp_code rule_reshape(const struct look *l)
 
     RP_TRY(operands_have(l, 0, 1, l->node->shape->elem, "the result"));
     if (from->n != l->node->shape->n)
-        return rp_node_error(l->node, RP_FORMAT, l->err,
-                             "the operand has %zu elements, the result %zu", from->n,
-                             l->node->shape->n);
+        return refuse(l, "the operand has %zu elements, the result %zu", from->n,
+                      l->node->shape->n);
     return RP_OK;
 }
 
@@ -381,15 +374,11 @@ static enum rp_code rule_transpose(const struct look *l)
 
     for (size_t i = 0; perm && i < n && i < from->rank; i++) {
         if (perm[i] < 0 || perm[i] >= from->rank)
-            return rp_node_error(l->node, RP_FORMAT, l->err,
-                                 "attribute 'dimensions' has %lld, out "
-                                 "of range",
-                                 (long long)perm[i]);
+            return refuse(l, "attribute 'dimensions' has %lld, out of range", (long long)perm[i]);
         dims[i] = from->dims[perm[i]];
     }
     if (from->rank && (!perm || n != from->rank))
-        return rp_node_error(l->node, RP_FORMAT, l->err, "%zu dimensions are given, %u are needed",
-                             perm ? n : 0, from->rank);
+        return refuse(l, "%zu dimensions are given, %u are needed", perm ? n : 0, from->rank);
     return result_is(l, 0, from->elem, dims, from->rank);
 }
 
@@ -412,7 +401,7 @@ static enum rp_code rule_slice(const struct look *l)
         const int64_t *v = attr->ints + (size_t)3 * i;
 
         if (v[0] < 0 || v[1] < v[0] || v[1] > from->dims[i] || v[2] < 1)
-            return rp_node_error(l->node, RP_FORMAT, l->err, "the bounds do not match the operand");
+            return refuse(l, "the bounds do not match the operand");
         dims[i] = (v[1] - v[0]) / v[2] + ((v[1] - v[0]) % v[2] != 0);
     }
     return result_is(l, 0, from->elem, dims, from->rank);
@@ -427,8 +416,7 @@ static enum rp_code starts_of(const struct look *l, uint32_t first, shape_of of)
         is_integer(operand(l, first)->elem))
         return RP_OK;
     if (l->node->nin != first + of->rank)
-        return rp_node_error(l->node, RP_FORMAT, l->err, "%u indices for %u dimensions",
-                             l->node->nin - first, of->rank);
+        return refuse(l, "%u indices for %u dimensions", l->node->nin - first, of->rank);
     for (uint32_t i = first; i < l->node->nin; i++)
         RP_TRY(integer_scalar(l, operand_name(i, name), operand(l, i)));
     return RP_OK;
@@ -440,9 +428,7 @@ static enum rp_code is_inside(const struct look *l, shape_of part, shape_of whol
 
     for (uint32_t i = 0; inside && i < part->rank; i++)
         inside = part->dims[i] <= whole->dims[i];
-    return inside
-               ? RP_OK
-               : rp_node_error(l->node, RP_FORMAT, l->err, "%s does not match the operand", what);
+    return inside ? RP_OK : refuse(l, "%s does not match the operand", what);
 }
 
 static enum rp_code rule_dynamic_slice(const struct look *l)
@@ -478,10 +464,9 @@ static enum rp_code rule_pad(const struct look *l)
 
     RP_TRY(same_type(l));
     if (operand(l, 1)->n != 1)
-        return rp_node_error(l->node, RP_FORMAT, l->err, "the padding value is not a scalar");
+        return refuse(l, "the padding value is not a scalar");
     if (!attr || attr->type != RP_VALUE_PADDING || attr->n / 3 != from->rank)
-        return from->rank ? rp_node_error(l->node, RP_FORMAT, l->err, "malformed padding")
-                          : same_shape(l);
+        return from->rank ? refuse(l, "malformed padding") : same_shape(l);
     for (uint32_t i = 0; i < from->rank; i++) {
         const int64_t *v = attr->ints + (size_t)3 * i;
 
@@ -498,7 +483,7 @@ static enum rp_code rule_concatenate(const struct look *l)
     int64_t dims[RP_TENSOR_RANK], sum = 0;
 
     if (!along || n != 1 || along[0] < 0 || along[0] >= to->rank)
-        return rp_node_error(l->node, RP_FORMAT, l->err, "one dimension of the result is required");
+        return refuse(l, "one dimension of the result is required");
     memcpy(dims, to->dims, to->rank * sizeof *dims);
     for (uint32_t i = 0; i < l->node->nin; i++) {
         shape_of from = operand(l, i);
@@ -546,12 +531,12 @@ static enum rp_code rule_topk(const struct look *l)
     RP_TRY(has_results(l, 2));
     shape_of to = result(l, 0);
     if (!from->rank || to->rank != from->rank || to->dims[to->rank - 1] > from->dims[to->rank - 1])
-        return rp_node_error(l->node, RP_FORMAT, l->err, "the results do not match the operand");
+        return refuse(l, "the results do not match the operand");
     memcpy(dims, from->dims, from->rank * sizeof *dims);
     dims[from->rank - 1] = to->dims[to->rank - 1];
     RP_TRY(result_is(l, 0, from->elem, dims, from->rank));
     if (!is_integer(result(l, 1)->elem))
-        return rp_node_error(l->node, RP_FORMAT, l->err, "the positions are not integers");
+        return refuse(l, "the positions are not integers");
     return result_is(l, 1, RP_ELEM_INVALID, dims, from->rank);
 }
 
@@ -564,8 +549,7 @@ static enum rp_code reduced_to(const struct look *l, const int64_t *dims, size_t
     char name[32];
 
     if (l->node->nin % 2)
-        return rp_node_error(l->node, RP_FORMAT, l->err,
-                             "the function does not match the operands");
+        return refuse(l, "the function does not match the operands");
     RP_TRY(has_results(l, k));
     for (uint32_t i = 0; i < k; i++) {
         shape_of init = operand(l, k + i);
@@ -573,7 +557,7 @@ static enum rp_code reduced_to(const struct look *l, const int64_t *dims, size_t
         RP_TRY(operand_is(l, i, RP_ELEM_INVALID, first->dims, first->rank));
         RP_TRY(result_is(l, i, RP_ELEM_INVALID, dims, rank));
         if (init->n != 1)
-            return rp_node_error(l->node, RP_FORMAT, l->err, "initial value %u is not a scalar", i);
+            return refuse(l, "initial value %u is not a scalar", i);
         if (!types_mix(init->elem, operand(l, i)->elem))
             return types_differ(l, operand_name(i, name), operand(l, i)->elem, "its initial value",
                                 init->elem);
@@ -632,7 +616,7 @@ static enum rp_code rule_window(const struct look *l)
     int64_t dims[RP_TENSOR_RANK];
 
     if (!window_dims(l, from, dims))
-        return rp_node_error(l->node, RP_FORMAT, l->err, "the window does not match the operand");
+        return refuse(l, "the window does not match the operand");
     return reduced_to(l, dims, from->rank);
 }
 
@@ -642,11 +626,11 @@ static enum rp_code rule_select_scatter(const struct look *l)
     int64_t dims[RP_TENSOR_RANK];
 
     if (!window_dims(l, from, dims))
-        return rp_node_error(l->node, RP_FORMAT, l->err, "the window does not match the operand");
+        return refuse(l, "the window does not match the operand");
     RP_TRY(operand_is(l, 1, RP_ELEM_INVALID, dims, from->rank));
     RP_TRY(result_is(l, 0, RP_ELEM_INVALID, from->dims, from->rank));
     if (init->n != 1)
-        return rp_node_error(l->node, RP_FORMAT, l->err, "the initial value is not a scalar");
+        return refuse(l, "the initial value is not a scalar");
     if (!types_mix(from->elem, source->elem))
         return types_differ(l, "operand 0", from->elem, "operand 1", source->elem);
     if (!types_mix(from->elem, init->elem))
@@ -665,7 +649,7 @@ static enum rp_code rule_solve(const struct look *l)
     RP_TRY(operands_have(l, 0, 2, l->node->shape->elem, "the result"));
     for (uint32_t i = 0; i + 2 < m->rank && m->rank == b->rank; i++)
         if (m->dims[i] != b->dims[i])
-            return rp_node_error(l->node, RP_FORMAT, l->err, "wrong shape of the operands");
+            return refuse(l, "wrong shape of the operands");
     return result_is(l, 0, b->elem, b->dims, b->rank);
 }
 
@@ -677,7 +661,7 @@ static enum rp_code rule_norm(const struct look *l)
     shape_of x = operand(l, 0);
 
     if (feature < 0 || feature >= x->rank)
-        return rp_node_error(l->node, RP_FORMAT, l->err, "feature_index is out of range");
+        return refuse(l, "feature_index is out of range");
     const int64_t *features = &x->dims[feature];
     RP_TRY(has_results(l, l->node->code == RP_OP_BATCH_NORM_INFERENCE ? 1 : 3));
     for (uint32_t i = 0; i < l->node->nin; i++) {
@@ -696,7 +680,7 @@ static enum rp_code rule_random_bits(const struct look *l)
 
     RP_TRY(has_results(l, 2));
     if (rp_literal_unit(result(l, 1)->elem) > 8)
-        return rp_node_error(l->node, RP_FORMAT, l->err, "the bits are of more than 64 each");
+        return refuse(l, "the bits are of more than 64 each");
     return result_is(l, 0, state->elem, state->dims, state->rank);
 }
 
@@ -704,8 +688,7 @@ static enum rp_code rule_rng(const struct look *l)
 {
     for (uint32_t i = 0; i < l->node->nin; i++)
         if (operand(l, i)->n != 1 || operand(l, i)->elem != l->node->shape->elem)
-            return rp_node_error(l->node, RP_FORMAT, l->err,
-                                 "operand %u is not a scalar of the result's type", i);
+            return refuse(l, "operand %u is not a scalar of the result's type", i);
     return RP_OK;
 }
 
@@ -824,12 +807,12 @@ enum rp_code rp_node_check_shapes(struct rp_plan *plan, const struct rp_node *no
     if (rule.of & ARRAYS) {
         for (uint32_t i = 0; i < l.node->nin; i++)
             if (!rp_literal_unit(operand(&l, i)->elem))
-                return rp_node_error(l.node, RP_FORMAT, l.err, "operand %u is not an array", i);
+                return refuse(&l, "operand %u is not an array", i);
         if (!(rule.of & TUPLES) && l.node->shape->elem == RP_ELEM_TUPLE)
-            return rp_node_error(l.node, RP_FORMAT, l.err, "the result is not an array");
+            return refuse(&l, "the result is not an array");
         for (uint32_t i = 0; i < results(&l); i++)
             if (!rp_literal_unit(result(&l, i)->elem))
-                return rp_node_error(l.node, RP_FORMAT, l.err, "result %u is not an array", i);
+                return refuse(&l, "result %u is not an array", i);
     }
     return rule.check(&l);
 }

@@ -69,29 +69,6 @@ static bool is_taken_whole(const struct rp_plan *plan, const struct rp_graph *g,
            all_of(g, from, from->shape->elem);
 }
 
-/* The conversion takes over the work of its operand, and keeps its own shape and name. */
-static void take_over(struct rp_node *convert, const struct rp_node *from)
-{
-    convert->op = from->op;
-    convert->code = from->code;
-    convert->opcode = from->opcode;
-    convert->in = from->in;
-    convert->nin = from->nin;
-    convert->value = from->value;
-}
-
-static void drop_unused(struct rp_graph *g, uint32_t *uses, uint32_t i)
-{
-    struct rp_node *node = &g->nodes[i];
-
-    if (uses[i] || i == g->root)
-        return;
-    for (uint32_t k = 0; k < node->nin; k++)
-        uses[node->in[k]]--;
-    node->skip = true;
-    node->nin = 0;
-}
-
 static enum rp_code unround_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     uint32_t *uses = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
@@ -109,12 +86,24 @@ static enum rp_code unround_graph(struct rp_plan *plan, struct rp_graph *g, stru
         uint32_t from = node->in[0];
         if (!is_taken_whole(plan, g, &g->nodes[from], node->shape->elem))
             continue;
-        take_over(node, &g->nodes[from]);
+        /* The conversion takes over the work of its operand, and keeps its own shape and name. */
+        struct rp_node *work = &g->nodes[from];
+        node->op = work->op;
+        node->code = work->code;
+        node->opcode = work->opcode;
+        node->in = work->in;
+        node->nin = work->nin;
+        node->value = work->value;
         for (uint32_t k = 0; k < node->nin; k++)
             uses[node->in[k]]++;
         uses[from]--;
-        drop_unused(g, uses, from);
         changed = true;
+        if (uses[from] || from == g->root)
+            continue;
+        for (uint32_t k = 0; k < work->nin; k++)
+            uses[work->in[k]]--;
+        work->skip = true;
+        work->nin = 0;
     }
     return changed ? rp_plan_lifetimes(plan, g, err) : RP_OK;
 }

@@ -770,21 +770,6 @@ static bool is_seed(const struct blocks_ctx *c, const struct rp_node *node, bool
     return choose_rows(b, s, most);
 }
 
-static enum rp_code form_clusters(struct blocks_ctx *c, struct rp_err *err)
-{
-    count_uses(c);
-    for (int pass = 0; pass < 2; pass++)
-        for (uint32_t i = 0; i < c->g->n && c->budget;) {
-            struct blocks like = {0};
-            uint32_t next = i + 1;
-
-            if (is_seed(c, &c->g->nodes[i], pass == 0, &like))
-                RP_TRY(form_cluster(c, i, &like, &next, err));
-            i = next;
-        }
-    return RP_OK;
-}
-
 static bool has_long_arrays(const struct rp_graph *g)
 {
     for (uint32_t i = 0; i < g->n; i++)
@@ -813,7 +798,16 @@ enum rp_code rp_blocks_form(struct rp_plan *plan, struct rp_err *err)
                                  .moved = RP_ARENA_NEW(&scratch, uint32_t, g->n),
                                  .number = RP_ARENA_NEW(&scratch, uint32_t, g->n)};
         RP_TRY(rp_arena_check(&scratch, "planning", err));
-        RP_TRY(form_clusters(c, err));
+        count_uses(c);
+        for (int pass = 0; pass < 2; pass++)
+            for (uint32_t k = 0; k < g->n && c->budget;) {
+                struct blocks like = {0};
+                uint32_t next = k + 1;
+
+                if (is_seed(c, &g->nodes[k], pass == 0, &like))
+                    RP_TRY(form_cluster(c, k, &like, &next, err));
+                k = next;
+            }
     }
     return RP_OK;
 }

@@ -106,8 +106,7 @@ static enum rp_code conv_pad(const struct conv *v, const struct rp_conv_dims *di
         *out = rp_tensor_keep(x);
         return RP_OK;
     }
-    RP_TRY(rp_tensor_new(RP_ELEM_F32, v->padded, x->rank, out, err));
-    memset((*out)->data, 0, rp_tensor_bytes(*out));
+    RP_TRY(rp_tensor_zeros(RP_ELEM_F32, v->padded, x->rank, out, err));
     memcpy(s.dims, x->dims, x->rank * sizeof *s.dims);
     rp_strides(x->dims, x->rank, s.from);
     rp_strides(v->padded, x->rank, s.to);
@@ -377,17 +376,6 @@ static RP_JOB(rows_job)
     return RP_OK;
 }
 
-static enum rp_code run_phase(const struct phase *phase, const struct operands *o,
-                              struct rp_pool *pool, struct rp_err *err)
-{
-    const struct conv *v = phase->v;
-    struct phase_job j = {phase, o};
-    size_t jobs = phase->blocks * (size_t)v->groups;
-
-    bool worth = phase->rows * v->terms * conv_panels(v) * v->groups > JOB_TERMS / 8;
-    return rp_pool_each(worth ? pool : NULL, jobs, rows_job, &j, err);
-}
-
 /* ---- the operation ---- */
 
 static void strides_of(struct conv *v, const struct rp_conv *c, const struct rp_value_shape *w,
@@ -515,8 +503,13 @@ RP_KERNEL(rp_fast_conv)
         rp_tensor_new(RP_ELEM_F32, v->turns ? v->canonical : node->shape->dims, v->n + 2, &y, err));
     struct operands o = {(const float *)(void *)x->data, (const float *)(void *)w->data,
                          (float *)(void *)y->data};
-    for (size_t i = 0; i < f->nphases; i++)
-        RP_TRY(run_phase(&f->phases[i], &o, e->pool, err));
+    for (size_t i = 0; i < f->nphases; i++) {
+        struct phase_job j = {&f->phases[i], &o};
+        int64_t work = j.phase->rows * v->terms * conv_panels(v) * v->groups;
+
+        RP_TRY(rp_pool_each(work > JOB_TERMS / 8 ? e->pool : NULL,
+                            j.phase->blocks * (size_t)v->groups, rows_job, &j, err));
+    }
     if (v->turns)
         RP_TRY(rp_tensor_transpose_spread(y, v->back, e->pool, &turned, err));
     return rp_tensor_as(v->turns ? turned : y, node->shape->elem, out, err);

@@ -498,13 +498,11 @@ static enum rp_code loop_operand(struct loop_ctx *b, uint32_t in, uint32_t *reg,
 
 /* x << y | x >> z, as random generators rotate: one operation instead of three. */
 #define SHIFTS(name, type)                                                                       \
-    RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a,   \
-                               const void *b, const void *c)                                     \
+    RP_CLONES static RP_LANE(name)                                                               \
     {                                                                                            \
         const type *in = a, *left = b, *right = c, bits = 8 * sizeof(type);                      \
         type *to = out;                                                                          \
                                                                                                  \
-        (void)lane;                                                                              \
         for (size_t i = 0; i < n; i++) {                                                         \
             type x = in[i];                                                                      \
                                                                                                  \
@@ -539,17 +537,15 @@ static bool is_shifts(const struct loop_ctx *b, const struct rp_node *node, uint
 
 /* x < y ? x + z : x, as JAX counts negative indices from the end: one operation instead of three.
  */
-#define WRAPPED(name, type, wide)                                                              \
-    RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
-                               const void *b, const void *c)                                   \
-    {                                                                                          \
-        const type *x = a, *y = b;                                                             \
-        const wide *z = c;                                                                     \
-        wide *to = out;                                                                        \
-                                                                                               \
-        (void)lane;                                                                            \
-        for (size_t i = 0; i < n; i++)                                                         \
-            to[i] = (wide)x[i] + (x[i] < y[i] ? z[i] : 0);                                     \
+#define WRAPPED(name, type, wide)                          \
+    RP_CLONES static RP_LANE(name)                         \
+    {                                                      \
+        const type *x = a, *y = b;                         \
+        const wide *z = c;                                 \
+        wide *to = out;                                    \
+                                                           \
+        for (size_t i = 0; i < n; i++)                     \
+            to[i] = (wide)x[i] + (x[i] < y[i] ? z[i] : 0); \
     }
 WRAPPED(lane_wrapped_32, int32_t, uint32_t)
 WRAPPED(lane_wrapped_64, int64_t, uint64_t)
@@ -578,16 +574,14 @@ static bool is_wrapped(const struct loop_ctx *b, const struct rp_node *node, uin
 }
 
 /* x * y + z and x * y - z, each rounded twice as the two operations are. */
-#define MULTIPLIED(name, op)                                                                   \
-    RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
-                               const void *b, const void *c)                                   \
-    {                                                                                          \
-        const float *x = a, *y = b, *z = c;                                                    \
-        float *to = out;                                                                       \
-                                                                                               \
-        (void)lane;                                                                            \
-        for (size_t i = 0; i < n; i++)                                                         \
-            to[i] = x[i] * y[i] op z[i];                                                       \
+#define MULTIPLIED(name, op)                \
+    RP_CLONES static RP_LANE(name)          \
+    {                                       \
+        const float *x = a, *y = b, *z = c; \
+        float *to = out;                    \
+                                            \
+        for (size_t i = 0; i < n; i++)      \
+            to[i] = x[i] * y[i] op z[i];    \
     }
 MULTIPLIED(lane_multiply_add, +)
 MULTIPLIED(lane_multiply_subtract, -)

@@ -173,21 +173,17 @@ static inline float fast_erf_inv(float x)
     return x == 1 || x == -1 ? x * INFINITY : p * x;
 }
 
-#define LANE(name, expr)                                                                       \
-    RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
-                               const void *b, const void *c)                                   \
-    {                                                                                          \
-        const float *in = a;                                                                   \
-        float *to = out;                                                                       \
-                                                                                               \
-        (void)lane;                                                                            \
-        (void)b;                                                                               \
-        (void)c;                                                                               \
-        for (size_t i = 0; i < n; i++) {                                                       \
-            float x = in[i];                                                                   \
-                                                                                               \
-            to[i] = (expr);                                                                    \
-        }                                                                                      \
+#define LANE(name, expr)                 \
+    RP_CLONES static RP_LANE(name)       \
+    {                                    \
+        const float *in = a;             \
+        float *to = out;                 \
+                                         \
+        for (size_t i = 0; i < n; i++) { \
+            float x = in[i];             \
+                                         \
+            to[i] = (expr);              \
+        }                                \
     }
 LANE(lane_exp, fast_exp(x))
 LANE(lane_log, fast_log(x))

@@ -198,6 +198,19 @@ enum rp_code rp_pjrt_call(struct rp_pjrt *pjrt, enum rp_pjrt_function function,
     return call_failure(pjrt, error, other, err);
 }
 
+enum rp_code rp_pjrt_ask(struct rp_pjrt *pjrt, enum rp_pjrt_function function, const void *of,
+                         uint64_t *result, size_t *size, enum rp_code other, struct rp_err *err)
+{
+    struct rp_pjrt_args args = RP_PJRT_ARGS;
+
+    args.word[RP_PJRT_ARG] = rp_pjrt_word(of);
+    RP_TRY(rp_pjrt_call(pjrt, function, &args, NULL, other, err));
+    *result = args.word[RP_PJRT_RESULT];
+    if (size)
+        *size = (size_t)args.word[RP_PJRT_RESULT_SIZE];
+    return RP_OK;
+}
+
 void rp_pjrt_drop(struct rp_pjrt *pjrt, enum rp_pjrt_function function, void *object)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;

@@ -59,6 +59,10 @@ enum rp_code rp_pjrt_call(struct rp_pjrt *pjrt, enum rp_pjrt_function function,
                           struct rp_pjrt_args *args, struct rp_pjrt_args *inner, enum rp_code other,
                           struct rp_err *err);
 
+/* Calls a function of one argument; gets its result and, unless size is NULL, how long that is. */
+enum rp_code rp_pjrt_ask(struct rp_pjrt *pjrt, enum rp_pjrt_function function, const void *of,
+                         uint64_t *result, size_t *size, enum rp_code other, struct rp_err *err);
+
 /* Calls functions that have one argument and no result, such as destroy; errors are dropped. */
 void rp_pjrt_drop(struct rp_pjrt *pjrt, enum rp_pjrt_function function, void *object);
 

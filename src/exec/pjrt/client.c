@@ -104,14 +104,13 @@ static enum rp_code create_client(struct rp_pjrt_client *c, const char *const *o
 static void ask_text(struct rp_pjrt_client *c, enum rp_pjrt_function function, void *of, char *out,
                      size_t cap)
 {
-    struct rp_pjrt_args args = RP_PJRT_ARGS;
+    uint64_t result;
+    size_t n;
 
     out[0] = 0;
-    args.word[RP_PJRT_ARG] = rp_pjrt_word(of);
-    if (rp_pjrt_call(&c->pjrt, function, &args, NULL, RP_MISSING, NULL))
+    if (rp_pjrt_ask(&c->pjrt, function, of, &result, &n, RP_MISSING, NULL))
         return;
-    const char *text = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
-    size_t n = (size_t)args.word[RP_PJRT_RESULT_SIZE];
+    const char *text = rp_pjrt_pointer(result);
     if (text)
         snprintf(out, cap, "%.*s", n < cap ? (int)n : (int)cap - 1, text);
     for (char *p = out; *p; p++) /* some plugins' versions have several lines */
@@ -122,12 +121,10 @@ static void ask_text(struct rp_pjrt_client *c, enum rp_pjrt_function function, v
 static enum rp_code ask_devices(struct rp_pjrt_client *c, enum rp_pjrt_function function, void *of,
                                 struct rp_err *err)
 {
-    struct rp_pjrt_args args = RP_PJRT_ARGS;
+    uint64_t result;
 
-    args.word[RP_PJRT_ARG] = rp_pjrt_word(of);
-    RP_TRY(rp_pjrt_call(&c->pjrt, function, &args, NULL, RP_MISSING, err));
-    c->devices = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
-    c->ndevices = (size_t)args.word[RP_PJRT_RESULT_SIZE];
+    RP_TRY(rp_pjrt_ask(&c->pjrt, function, of, &result, &c->ndevices, RP_MISSING, err));
+    c->devices = rp_pjrt_pointer(result);
     if (!c->devices || !c->ndevices)
         return rp_err_set(err, RP_MISSING, "the plugin finds no device on this machine");
     return RP_OK;
@@ -144,13 +141,13 @@ enum rp_code rp_pjrt_open(const char *path, const char *const *options, size_t n
     RP_TRY(rp_pjrt_call(&out->pjrt, RP_PJRT_PLUGIN_INITIALIZE, &none, NULL, RP_MISSING, err));
     RP_TRY(create_client(out, options, noptions, NULL, err));
     RP_TRY(ask_devices(out, RP_PJRT_CLIENT_ADDRESSABLE_DEVICES, out->client, err));
-    struct rp_pjrt_args args = RP_PJRT_ARGS;
+    uint64_t description;
     ask_text(out, RP_PJRT_CLIENT_PLATFORM_NAME, out->client, out->platform, sizeof out->platform);
     ask_text(out, RP_PJRT_CLIENT_PLATFORM_VERSION, out->client, out->version, sizeof out->version);
-    args.word[RP_PJRT_ARG] = rp_pjrt_word(out->devices[0]);
-    if (!rp_pjrt_call(&out->pjrt, RP_PJRT_DEVICE_DESCRIPTION, &args, NULL, RP_MISSING, NULL))
-        ask_text(out, RP_PJRT_DESCRIPTION_KIND, rp_pjrt_pointer(args.word[RP_PJRT_RESULT]),
-                 out->device, sizeof out->device);
+    if (!rp_pjrt_ask(&out->pjrt, RP_PJRT_DEVICE_DESCRIPTION, out->devices[0], &description, NULL,
+                     RP_MISSING, NULL))
+        ask_text(out, RP_PJRT_DESCRIPTION_KIND, rp_pjrt_pointer(description), out->device,
+                 sizeof out->device);
     if (out->ndevices < devices && strstr(out->platform, "cpu")) {
         rp_pjrt_drop(&out->pjrt, RP_PJRT_CLIENT_DESTROY, out->client);
         out->client = NULL;
@@ -169,17 +166,14 @@ enum rp_code rp_pjrt_open(const char *path, const char *const *options, size_t n
 
 static enum rp_code count_outputs(struct rp_pjrt_client *c, struct rp_err *err)
 {
-    struct rp_pjrt_args args = RP_PJRT_ARGS;
+    uint64_t executable, n = 0;
 
-    args.word[RP_PJRT_ARG] = rp_pjrt_word(c->loaded);
-    RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_LOADED_EXECUTABLE, &args, NULL, RP_IO, err));
-    void *executable = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
-    args = (struct rp_pjrt_args)RP_PJRT_ARGS;
-    args.word[RP_PJRT_ARG] = rp_pjrt_word(executable);
-    enum rp_code code =
-        rp_pjrt_call(&c->pjrt, RP_PJRT_EXECUTABLE_NUM_OUTPUTS, &args, NULL, RP_IO, err);
-    c->noutputs = (size_t)args.word[RP_PJRT_RESULT];
-    rp_pjrt_drop(&c->pjrt, RP_PJRT_EXECUTABLE_DESTROY, executable);
+    RP_TRY(
+        rp_pjrt_ask(&c->pjrt, RP_PJRT_LOADED_EXECUTABLE, c->loaded, &executable, NULL, RP_IO, err));
+    enum rp_code code = rp_pjrt_ask(&c->pjrt, RP_PJRT_EXECUTABLE_NUM_OUTPUTS,
+                                    rp_pjrt_pointer(executable), &n, NULL, RP_IO, err);
+    c->noutputs = (size_t)n;
+    rp_pjrt_drop(&c->pjrt, RP_PJRT_EXECUTABLE_DESTROY, rp_pjrt_pointer(executable));
     if (code == RP_OK && c->noutputs > UINT32_MAX)
         return rp_err_set(err, RP_IO, "the plugin reports %zu outputs", c->noutputs);
     return code;

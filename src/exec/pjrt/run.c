@@ -46,11 +46,10 @@ static unsigned elem_of(uint32_t type)
 
 static enum rp_code await_ready(struct rp_pjrt_client *c, void *buffer, struct rp_err *err)
 {
-    struct rp_pjrt_args args = RP_PJRT_ARGS;
+    uint64_t event;
 
-    args.word[RP_PJRT_ARG] = rp_pjrt_word(buffer);
-    RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_BUFFER_READY, &args, NULL, RP_IO, err));
-    return rp_pjrt_await(&c->pjrt, rp_pjrt_pointer(args.word[RP_PJRT_RESULT]), err);
+    RP_TRY(rp_pjrt_ask(&c->pjrt, RP_PJRT_BUFFER_READY, buffer, &event, NULL, RP_IO, err));
+    return rp_pjrt_await(&c->pjrt, rp_pjrt_pointer(event), err);
 }
 
 /* Starts the transfer of argument i; *done is the event that the host's memory has been read. */
@@ -124,14 +123,6 @@ enum rp_code rp_pjrt_upload(struct rp_pjrt_client *c, struct rp_tensor *const *a
 
 /* ---- running ---- */
 
-static void mark_consumed(struct rp_pjrt_client *c)
-{
-    if (c->nkept == c->narguments)
-        return;
-    for (size_t i = 0; i < c->ndevices * c->narguments; i++)
-        c->consumed[i] = c->donated[i % c->narguments];
-}
-
 enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS, options = RP_PJRT_ARGS;
@@ -162,7 +153,8 @@ enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *e
     args.word[RP_PJRT_EXECUTE_EVENTS] = rp_pjrt_word(c->events);
     int64_t begin = rp_clock_ns();
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_EXECUTE, &args, &options, RP_IO, err));
-    mark_consumed(c);
+    for (size_t i = 0; c->nkept != c->narguments && i < c->ndevices * c->narguments; i++)
+        c->consumed[i] = c->donated[i % c->narguments];
     enum rp_code code = RP_OK;
     for (size_t d = 0; d < c->ndevices; d++) {
         enum rp_code waited = rp_pjrt_await(&c->pjrt, c->events[d], code == RP_OK ? err : NULL);
@@ -178,19 +170,18 @@ enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *e
 static enum rp_code shape_of(struct rp_pjrt_client *c, void *buffer, struct rp_tensor **out,
                              struct rp_err *err)
 {
-    struct rp_pjrt_args type = RP_PJRT_ARGS, dims = RP_PJRT_ARGS;
+    uint64_t type, dims;
+    size_t rank;
 
-    type.word[RP_PJRT_ARG] = dims.word[RP_PJRT_ARG] = rp_pjrt_word(buffer);
-    RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_BUFFER_ELEMENT_TYPE, &type, NULL, RP_IO, err));
-    RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_BUFFER_DIMENSIONS, &dims, NULL, RP_IO, err));
-    unsigned elem = elem_of((uint32_t)type.word[RP_PJRT_RESULT]);
-    size_t rank = (size_t)dims.word[RP_PJRT_RESULT_SIZE];
+    RP_TRY(rp_pjrt_ask(&c->pjrt, RP_PJRT_BUFFER_ELEMENT_TYPE, buffer, &type, NULL, RP_IO, err));
+    RP_TRY(rp_pjrt_ask(&c->pjrt, RP_PJRT_BUFFER_DIMENSIONS, buffer, &dims, &rank, RP_IO, err));
+    unsigned elem = elem_of((uint32_t)type);
     if (elem == RP_ELEM_TOKEN)
         return rp_tensor_token(out, err);
     if (elem == RP_ELEM_INVALID || rank > RP_TENSOR_RANK)
         return rp_err_set(err, RP_UNSUPPORTED, "unsupported: type %u with %zu dimensions",
-                          (unsigned)type.word[RP_PJRT_RESULT], rank);
-    return rp_tensor_new(elem, rp_pjrt_pointer(dims.word[RP_PJRT_RESULT]), rank, out, err);
+                          (unsigned)type, rank);
+    return rp_tensor_new(elem, rp_pjrt_pointer(dims), rank, out, err);
 }
 
 static enum rp_code copy_out(struct rp_pjrt_client *c, void *buffer, struct rp_tensor *to,

@@ -121,15 +121,14 @@ static enum rp_code compiled_module(struct rp_pjrt_client *c, void *executable, 
 
 enum rp_code rp_pjrt_find_shards(struct rp_pjrt_client *c, struct rp_err *err)
 {
-    struct rp_pjrt_args args = RP_PJRT_ARGS;
     struct rp_bytes module = {0};
+    uint64_t executable;
     RP_FREED void *memory = NULL;
 
-    args.word[RP_PJRT_ARG] = rp_pjrt_word(c->loaded);
-    RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_LOADED_EXECUTABLE, &args, NULL, RP_IO, err));
-    void *executable = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
-    enum rp_code code = compiled_module(c, executable, &memory, &module, err);
-    rp_pjrt_drop(&c->pjrt, RP_PJRT_EXECUTABLE_DESTROY, executable);
+    RP_TRY(
+        rp_pjrt_ask(&c->pjrt, RP_PJRT_LOADED_EXECUTABLE, c->loaded, &executable, NULL, RP_IO, err));
+    enum rp_code code = compiled_module(c, rp_pjrt_pointer(executable), &memory, &module, err);
+    rp_pjrt_drop(&c->pjrt, RP_PJRT_EXECUTABLE_DESTROY, rp_pjrt_pointer(executable));
     RP_TRY(code);
     return rp_pjrt_read_shards(module.at, module.n, &c->shards, err);
 }

@@ -174,9 +174,7 @@ static enum rp_code collective_permute(const struct rp_eval *e, const struct rp_
         *out = rp_tensor_keep(all[pair[0]]->parts[operand]);
         return RP_OK;
     }
-    RP_TRY(rp_tensor_new(like->elem, like->dims, like->rank, out, err)); /* no sender: zeros */
-    memset((*out)->data, 0, rp_tensor_bytes(*out));
-    return RP_OK;
+    return rp_tensor_zeros(like->elem, like->dims, like->rank, out, err); /* no sender */
 }
 
 /* An operand of a member of the group; it must have the same type and dimensions as this

@@ -132,14 +132,6 @@ const struct rp_value_shape *rp_custom_shape(const struct rp_node *node)
                                                                      : node->shape;
 }
 
-static enum rp_code zero_array(const struct rp_value_shape *shape, struct rp_tensor **out,
-                               struct rp_err *err)
-{
-    RP_TRY(rp_shape_tensor(shape, out, err));
-    memset((*out)->data, 0, rp_tensor_bytes(*out));
-    return RP_OK;
-}
-
 enum rp_code rp_custom_parts(const struct rp_node *node, struct rp_tensors *out, struct rp_err *err)
 {
     if (node->shape->elem == RP_ELEM_TUPLE && !node->shape->nparts)
@@ -152,9 +144,12 @@ enum rp_code rp_custom_give(const struct rp_node *node, struct rp_tensors *parts
 {
     bool tuple = node->shape->elem == RP_ELEM_TUPLE;
 
-    for (size_t i = 0; i < parts->n; i++)
+    for (size_t i = 0; i < parts->n; i++) {
+        const struct rp_value_shape *shape = tuple ? node->shape->parts[i] : node->shape;
+
         if (!parts->at[i])
-            RP_TRY(zero_array(tuple ? node->shape->parts[i] : node->shape, &parts->at[i], err));
+            RP_TRY(rp_tensor_zeros(shape->elem, shape->dims, shape->rank, &parts->at[i], err));
+    }
     return rp_node_give(node, parts, out, err);
 }
 

@@ -303,14 +303,6 @@ static void head_backward(const struct head *x, struct rp_tensor **out)
 
 /* ---- running ---- */
 
-static enum rp_code zeros_like(const struct rp_value_shape *shape, struct rp_tensor **out,
-                               struct rp_err *err)
-{
-    RP_TRY(rp_tensor_new(RP_ELEM_F64, shape->dims, shape->rank, out, err));
-    memset((*out)->data, 0, rp_tensor_bytes(*out));
-    return RP_OK;
-}
-
 /* The number of arrays that are computed: a forward call may also have the statistics as a
    result. */
 static size_t count_results(const struct rp_node *node, const struct attention *a)
@@ -346,7 +338,8 @@ static RP_KERNEL(attention_run)
         else
             RP_TRY(rp_tensor_as(in[i], RP_ELEM_F64, &wide.at[i], err));
     for (size_t i = 0; i < n; i++)
-        RP_TRY(zeros_like(node->shape->parts[i], &made.at[i], err));
+        RP_TRY(rp_tensor_zeros(RP_ELEM_F64, node->shape->parts[i]->dims,
+                               node->shape->parts[i]->rank, &made.at[i], err));
     for (int64_t b = 0; b < a->batch; b++)
         for (int64_t h = 0; h < a->heads; h++) {
             struct head x = {a, wide.at, b, h, h / (a->heads / a->groups), p};

@@ -208,14 +208,6 @@ static void reflect(rp_c128 *a, size_t rows, size_t columns, size_t i, size_t fi
     }
 }
 
-static void qr(rp_c128 *a, size_t rows, size_t columns, rp_c128 *tau)
-{
-    for (size_t i = 0; i < rows && i < columns; i++) {
-        tau[i] = rp_reflector(&a[i * columns + i], &a[(i + 1) * columns + i], columns, rows - i);
-        reflect(a, rows, columns, i, i + 1, conj(tau[i]));
-    }
-}
-
 /* Replaces k reflectors by the first columns of their product. */
 static void reflectors_product(rp_c128 *a, size_t rows, size_t columns, const rp_c128 *tau,
                                size_t k)
@@ -267,8 +259,13 @@ static RP_KERNEL(geqrf)
     RP_TRY(rp_tensor_c128(from, &a, err));
     RP_TRY(rp_tensor_new(RP_ELEM_C128, small->dims, small->rank, &tau, err));
     for (size_t b = 0; least && b < a->n / (rows * columns) && (b + 1) * least <= tau->n; b++)
-        qr((rp_c128 *)(void *)a->data + b * rows * columns, rows, columns,
-           (rp_c128 *)(void *)tau->data + b * least);
+        for (size_t i = 0; i < least; i++) {
+            rp_c128 *m = (rp_c128 *)(void *)a->data + b * rows * columns;
+            rp_c128 *by = (rp_c128 *)(void *)tau->data + b * least + i;
+
+            *by = rp_reflector(&m[i * columns + i], &m[(i + 1) * columns + i], columns, rows - i);
+            reflect(m, rows, columns, i, i + 1, conj(*by));
+        }
     RP_TRY(rp_tensor_as(a, from->elem, &parts.at[0], err));
     RP_TRY(rp_tensor_as(tau, small->elem, &parts.at[1], err));
     return rp_custom_give(node, &parts, out, err);

@@ -146,8 +146,7 @@ static enum rp_code join_blocks(const struct rp_eval *e, const struct rp_node *n
         return RP_OK;
     }
     RP_SCOPED(rp_tensor_drop_at) struct rp_tensor *whole = NULL;
-    RP_TRY(rp_shape_tensor(shape, &whole, err));
-    memset(whole->data, 0, rp_tensor_bytes(whole));
+    RP_TRY(rp_tensor_zeros(shape->elem, shape->dims, shape->rank, &whole, err));
     for (unsigned k = 0; k < n; k++) {
         int64_t total = 1;
 

@@ -168,14 +168,6 @@ static bool next_entry(struct entries *e, int64_t *row, int64_t *column, rp_c128
     return true;
 }
 
-static enum rp_code wide_zeros(const struct rp_value_shape *shape, struct rp_tensor **out,
-                               struct rp_err *err)
-{
-    RP_TRY(rp_tensor_new(RP_ELEM_C128, shape->dims, shape->rank, out, err));
-    memset((*out)->data, 0, rp_tensor_bytes(*out));
-    return RP_OK;
-}
-
 static enum rp_code finish(const struct rp_node *node, struct rp_tensor *wide,
                            struct rp_tensor **out, struct rp_err *err)
 {
@@ -195,7 +187,8 @@ static RP_KERNEL(sparse_product)
     int64_t row, column;
     rp_c128 value;
 
-    RP_TRY(wide_zeros(rp_custom_shape(node), &wide, err));
+    RP_TRY(rp_tensor_zeros(RP_ELEM_C128, rp_custom_shape(node)->dims, rp_custom_shape(node)->rank,
+                           &wide, err));
     rp_c128 *to = (rp_c128 *)(void *)wide->data;
     while (next_entry(&entries, &row, &column, &value)) {
         int64_t i = s->transpose ? column : row, k = s->transpose ? row : column;
@@ -219,7 +212,8 @@ static RP_KERNEL(to_dense)
     int64_t row, column;
     rp_c128 value;
 
-    RP_TRY(wide_zeros(rp_custom_shape(node), &wide, err));
+    RP_TRY(rp_tensor_zeros(RP_ELEM_C128, rp_custom_shape(node)->dims, rp_custom_shape(node)->rank,
+                           &wide, err));
     while (next_entry(&entries, &row, &column, &value))
         if (row >= 0 && column >= 0 && row < wide->dims[0] && column < wide->dims[1])
             ((rp_c128 *)(void *)wide->data)[row * wide->dims[1] + column] = value;

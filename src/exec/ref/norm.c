@@ -77,10 +77,8 @@ static enum rp_code norm_begin(struct work *w, const struct norm_attr *a,
         w->inner *= (size_t)in[0]->dims[k];
     w->n = w->features ? in[0]->n / w->features : 0;
     RP_TRY(rp_tensor_new(RP_ELEM_F64, in[0]->dims, in[0]->rank, &w->out[0], err));
-    for (size_t i = 1; i < nout; i++) {
-        RP_TRY(rp_tensor_new(RP_ELEM_F64, &features, 1, &w->out[i], err));
-        memset(w->out[i]->data, 0, rp_tensor_bytes(w->out[i]));
-    }
+    for (size_t i = 1; i < nout; i++)
+        RP_TRY(rp_tensor_zeros(RP_ELEM_F64, &features, 1, &w->out[i], err));
     return RP_OK;
 }
 
