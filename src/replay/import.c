@@ -10,9 +10,9 @@
  *
  * What cannot be imported becomes a row that says why, and the rest is imported.
  */
-#include "replay/import.h"
 #include "base/escape.h"
 #include "base/text.h"
+#include "replay/words.h"
 
 #include "dataset/load_program.h"
 #include "io/json_tree.h"
@@ -270,36 +270,35 @@ static enum rp_code import_whole(struct import *i, const char *list, size_t nfol
     return rp_session_unshard(s, compiled.program.program, i->err);
 }
 
-static enum rp_code import_capture(struct import *i, const char *list, const struct captured *c)
+static enum rp_code read_capture(struct import *i, const char *list, const struct captured *c,
+                                 struct rp_mapped *data, struct rp_session *s)
 {
     size_t nfolder = (size_t)(rp_text_file(list) - list), at;
-    RP_SCOPED(rp_session_release)
-    struct rp_session s = {
-        .arena = &i->result->arena, .bundle_partitions = c->partitions, .bundle = true};
-    RP_SCOPED(rp_mapped_close)
-    struct rp_mapped data = {
-        0}; /* mapped without decompression, because values may look like gzip's magic number */
-    const char *from = rp_arena_textf(&i->result->arena, "%s, run %lld", list, (long long)c->run);
     const char *path =
         rp_arena_textf(&i->result->arena, "%.*s%s", (int)nfolder, list, c->data ? c->data : "");
 
+    RP_TRY(find_beside(i, list, nfolder, c->program, &at));
+    RP_TRY(open_source(i, at, s));
+    RP_TRY(rp_mapped_open(path, UINT64_MAX, data, NULL, i->err));
+    struct rp_bytes b = {data->at, data->n};
+    RP_TRY(borrow_arrays(c->inputs.at, c->inputs.n, "in", c->partitions, b, &s->inputs, i->err));
+    RP_TRY(
+        borrow_arrays(c->outputs.at, c->outputs.n, "out", c->partitions, b, &s->expected, i->err));
+    return import_whole(i, list, nfolder, c, s);
+}
+
+static enum rp_code import_capture(struct import *i, const char *list, const struct captured *c)
+{
+    /* Mapped without decompression, because values may look like gzip's magic number. */
+    RP_SCOPED(rp_mapped_close) struct rp_mapped data = {0};
+    RP_SCOPED(rp_session_release)
+    struct rp_session s = {
+        .arena = &i->result->arena, .bundle_partitions = c->partitions, .bundle = true};
+    const char *from = rp_arena_textf(&i->result->arena, "%s, run %lld", list, (long long)c->run);
+
     if (c->skipped)
         return import_row(i, c->module ? c->module : "", from, NULL, NULL, c->skipped);
-    enum rp_code code = find_beside(i, list, nfolder, c->program, &at);
-    if (code == RP_OK)
-        code = open_source(i, at, &s);
-    if (code == RP_OK)
-        code = rp_mapped_open(path, UINT64_MAX, &data, NULL, i->err);
-    struct rp_bytes bytes = {data.at, data.n};
-    if (code == RP_OK)
-        code =
-            borrow_arrays(c->inputs.at, c->inputs.n, "in", c->partitions, bytes, &s.inputs, i->err);
-    if (code == RP_OK)
-        code = borrow_arrays(c->outputs.at, c->outputs.n, "out", c->partitions, bytes, &s.expected,
-                             i->err);
-    if (code == RP_OK)
-        code = import_whole(i, list, nfolder, c, &s);
-    return import_session(i, &s, c->module, from, code);
+    return import_session(i, &s, c->module, from, read_capture(i, list, c, &data, &s));
 }
 
 /* A job that was killed may leave half a line at the end. */

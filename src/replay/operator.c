@@ -4,7 +4,7 @@
  * (operator.py). Calls with the same name, shapes, strides, types and numbers are one operator; its
  * time is that of the device work that they start, or without a device that of the calls.
  */
-#include "replay/operator.h"
+#include "replay/words.h"
 
 #include "base/hash.h"
 #include "base/order.h"

@@ -8,9 +8,7 @@
 #include "program/cut.h"
 #include "replay/bundle.h"
 #include "replay/graph.h"
-#include "replay/import.h"
-#include "replay/operator.h"
-#include "replay/surgery.h"
+#include "replay/words.h"
 
 #include <reprise/recording.h>
 

@@ -3,8 +3,8 @@
  * The words isolate, bisect, extract and flatten find which operation is wrong, the smallest
  * program that shows it, parts of a program by name, and programs without calls.
  */
-#include "replay/surgery.h"
 #include "base/text.h"
+#include "replay/words.h"
 
 #include "formats/programs.h"
 #include "formats/write/writers.h"
