@@ -73,17 +73,17 @@ static void clean(struct log_scrub *l, struct rp_snip s, const char *begin, char
         /* Escapes would look like paths of Windows, so they are protected unless the text has such
            paths. */
         bool windows = has_drive(part);
-        struct rp_snip library = find_library(part);
-        while (part.n) {
-            struct rp_snip kept = windows ? library : find_escape(part.at, library.at);
+        struct rp_snip library = find_library(part), rest = part;
+        while (rest.n) {
+            struct rp_snip kept = windows ? library : find_escape(rest.at, library.at);
             kept = kept.n ? kept : library;
-            rp_secrets_clean(&l->words, RP_SECRET_IN_VALUE, "", part.at,
-                             (size_t)(kept.at - part.at), to, l->file->counts);
+            rp_secrets_clean(&l->words, RP_SECRET_IN_VALUE, "", rest.at,
+                             (size_t)(kept.at - rest.at), to, l->file->counts);
             rp_emit_bytes(to, kept.at, kept.n);
-            part.n -= (size_t)(kept.at + kept.n - part.at);
-            part.at = kept.at + kept.n;
+            rest.n -= (size_t)(kept.at + kept.n - rest.at);
+            rest.at = kept.at + kept.n;
             if (kept.at == library.at)
-                library = find_library(part);
+                library = find_library(rest);
         }
         s.at += part.n;
         s.n -= part.n;
