@@ -11,9 +11,11 @@
  *
  * A trace of a single step of inference repeats too, layer by layer. So a period is accepted only
  * if it has something that a model does once per step: an update of parameters, an embedding, a
- * copy between host and device, on the host a result that is read. Our own recordings have the
- * whole run, so there a period is also accepted if it contains a repetition: a model and its layers
- * (for _ in range(20): model(x)). The work of one launch of a graph counts as one element.
+ * copy between host and device, on the host a result that is read, or a call of the program itself
+ * that waits for the device. Our own recordings have the whole run, so there a period is also
+ * accepted if it contains a repetition: a model and its layers (for _ in range(20): model(x)), or
+ * if it occurs more often than models have layers. The work of one launch of a graph counts as one
+ * element.
  *
  * At most 2^18 names are examined, with at most a few dozen candidates; linear.
  */
@@ -44,6 +46,14 @@ RP_DECISION(
 RP_DECISION(LEAST_PASSES, "passes",
             "of a model that is known by its layers only: it may have as many blocks of layers",
             "trace/five_passes_through_a_model");
+#define MANY_PASSES 300
+RP_DECISION(MANY_PASSES, "passes",
+            "of a model without layers: the largest models have 130 layers, or 256 experts in one",
+            "trace/more_passes_than_a_model_has_layers");
+#define AWAITED_SHARE 0.9
+RP_DECISION(AWAITED_SHARE, "of the periods",
+            "a program that waits once a step may leave out the last, and the first begins before",
+            "trace/periods_that_the_program_waits_for");
 #define NAMES_MAX ((size_t)1 << 18)
 RP_LIMIT(NAMES_MAX, "names", "are searched for a period; more repeat it");
 #define RARE_NAMES 64
@@ -326,16 +336,51 @@ static bool has_layers(const rp_str *name, size_t period)
     return false;
 }
 
-/* Whether a period of names [from, end) is a pass through a whole model, by its layers. If a model
-   looks its inputs up, each pass would do that, so periods without a lookup are layers. */
+/* Whether a period of names [from, end) is a pass through a whole model, by its layers or because
+   there are too many for layers. If a model looks its inputs up, each pass would do that, so
+   periods without a lookup are layers. */
 static bool is_whole_model(const struct sequence *s, size_t from, size_t end, size_t period)
 {
-    if (period > LONGEST_PASS || (end - from) / period < LEAST_PASSES)
+    size_t passes = (end - from) / period;
+
+    if (period > LONGEST_PASS || passes < LEAST_PASSES)
         return false;
     for (size_t i = 0; i < s->names.n; i++)
         if (s->b->name_class.at[s->names.at[i]] == RP_NAME_EMBEDDING)
             return false;
-    return has_layers(s->names.at + from + (end - from) / 2 / period * period, period);
+    return passes >= MANY_PASSES ||
+           has_layers(s->names.at + from + (end - from) / 2 / period * period, period);
+}
+
+/* Whether a call waits for the device, and no operator makes it. */
+static bool waits_for_device(const struct rp_builder *b, rp_event e)
+{
+    rp_event around = e;
+
+    if (b->ev.kind.at[e] != RP_KIND_RUNTIME || !rp_step_is_span(b, e) ||
+        !strstr(rp_strtab_borrow(&b->str, b->ev.name.at[e]), "Synchronize"))
+        return false;
+    while (around != RP_NONE && b->ev.kind.at[around] != RP_KIND_CPU_OP)
+        around = b->ev.parent.at[around];
+    return around == RP_NONE;
+}
+
+/* Whether the program waits for nearly each of the periods, which are then no layers. */
+static bool is_awaited(const struct sequence *s, size_t from, size_t period)
+{
+    size_t awaited = 0, next = 0, i;
+
+    for (rp_event e = 0; s->on_device && e < s->b->ev.n; e++) {
+        if (!waits_for_device(s->b, e))
+            continue;
+        int64_t end = rp_build_end_ns(s->b, e);
+        RP_LOWER_BOUND(i, s->event.n, s->b->ev.ts_ns.at[s->event.at[i]] <= end);
+        if (i <= from || (i - 1 - from) / period < next)
+            continue;
+        next = (i - 1 - from) / period + 1;
+        awaited++;
+    }
+    return (double)awaited >= AWAITED_SHARE * (double)((s->names.n - from) / period);
 }
 
 static bool is_ours(const struct rp_builder *b)
@@ -516,7 +561,8 @@ static enum rp_code find_in(struct sequence *s, struct rp_err *err)
             continue;
         if (is_whole_step(s, from, period))
             return cut_passes(s, from, period, err);
-        if (is_ours(s->b) && is_whole_model(s, from, s->names.n, period))
+        if (is_awaited(s, from, period) ||
+            (is_ours(s->b) && is_whole_model(s, from, s->names.n, period)))
             return cut_steps(s, from, s->names.n, period, err);
     }
     return RP_OK;

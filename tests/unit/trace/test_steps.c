@@ -449,6 +449,47 @@ static void five_passes_through_a_model(void **state)
     assert_int_equal(steps_of_model(0, 8, 6, "pool", true), 0);
 }
 
+/* The first quarter is skipped: of 440 passes 330 are left, of 360 only 270. */
+static void more_passes_than_a_model_has_layers(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(steps_of_model(0, 0, 440, "pool", true), 440);
+    assert_int_equal(steps_of_model(0, 0, 360, "pool", true), 0);
+    assert_int_equal(steps_of_model(0, 0, 440, "pool", false), 0);
+}
+
+/* 20 periods of five kernels; the program waits for the first ones, or an operator does. */
+static uint32_t steps_of_waits(int waits, bool in_operator)
+{
+    static const char *const kernel[] = {"route", "sort", "grouped", "silu", "add"};
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_trace *t;
+
+    for (int step = 0; step < 20; step++) {
+        int64_t at = step * 200;
+
+        for (int k = 0; k < 5; k++)
+            add_row(b, &(struct row){'X', "kernel", kernel[k], 0, 7, at + 20 * k, 15});
+        if (in_operator)
+            add_row(b, &(struct row){'X', "cpu_op", "aten::nonzero", 1, 1, at + 50, 80});
+        if (step < waits)
+            add_row(b,
+                    &(struct row){'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, at + 60, 50});
+    }
+    t = finish_valid(b);
+    uint32_t n = t->nsteps;
+    rp_trace_free(t);
+    return n;
+}
+
+static void periods_that_the_program_waits_for(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(steps_of_waits(19, false), 20);
+    assert_int_equal(steps_of_waits(17, false), 0);
+    assert_int_equal(steps_of_waits(19, true), 0);
+}
+
 int test_steps(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +512,8 @@ int test_steps(void)
         cmocka_unit_test(a_short_period_may_differ_a_little),
         cmocka_unit_test(layers_are_in_a_quarter_of_a_pass),
         cmocka_unit_test(five_passes_through_a_model),
+        cmocka_unit_test(more_passes_than_a_model_has_layers),
+        cmocka_unit_test(periods_that_the_program_waits_for),
     };
 
     return cmocka_run_group_tests_name("steps", tests, NULL, NULL);
