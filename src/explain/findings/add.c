@@ -51,18 +51,6 @@ static size_t most_findings(void)
     return n;
 }
 
-/* What a cost is a share of. A rank that comes to its only collective last has hardly a window of
-   its own: what others wait for it is longer, and is a part of theirs. */
-static int64_t span_of(const struct rp_findings *f, int64_t lost_ns)
-{
-    int64_t span_ns = f->span_ns;
-
-    for (size_t r = 0; lost_ns > f->span_ns && r < f->ranks->n; r++)
-        if (rp_findings_part(f, r)->whole.window_ns > span_ns)
-            span_ns = rp_findings_part(f, r)->whole.window_ns;
-    return span_ns;
-}
-
 struct rp_report_finding *rp_findings_add(struct rp_findings *f, unsigned kind, int64_t lost_ns)
 {
     const struct rp_finding_kind *found = &f->row->kinds[kind];
@@ -79,7 +67,7 @@ struct rp_report_finding *rp_findings_add(struct rp_findings *f, unsigned kind, 
         .id = f->row->id,
         .title = found->title,
         .lost_ns = lost_ns,
-        .share = (double)lost_ns / (double)span_of(f, lost_ns),
+        .share = (double)lost_ns / (double)f->span_ns,
         .where = {.rank = rp_findings_lead_number(f), .step = RP_ABSENT_I64},
         .evidence = RP_ARENA_NEW(f->arena, const char *, EVIDENCE_MOST)};
     if (!to->evidence)

@@ -304,7 +304,7 @@ static const struct rp_advice_row advice[] = {
 
 const struct rp_finding rp_finding_compile = {
     .id = "compile",
-    .kinds = {{"in-steps", "torch.compile compiles inside of the steps"},
+    .kinds = {{"in-steps", "torch.compile compiles during the steps"},
               {"breaks", "graph breaks: the device waits between compiled graphs"},
               {"limit", "the limit of compiles was reached: a function runs eagerly"},
               {"no-graphs", "torch.compile skipped CUDA graphs, and says why"}},
@@ -313,7 +313,7 @@ const struct rp_finding rp_finding_compile = {
                  "(`TORCH_TRACE`) lies beside the recording and has them",
     .cost =
         "idle time of the device while a thread compiles (without a device: that time); or between runs of compiled graphs "
-        "of one thread in one step; of skipped CUDA graphs also inside of these runs",
+        "of one thread in one step; of skipped CUDA graphs also within these runs",
     RP_KEEPS(compile, compile_measure),
     .find = compile_find,
     RP_ADVICE(advice),

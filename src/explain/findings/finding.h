@@ -44,7 +44,7 @@ struct rp_findings {
     struct rp_arena *arena;
     struct rp_report_root *out;
     const struct rp_finding *row;       /* the finding whose `find` is running */
-    int64_t span_ns;                    /* longest span: that of the rank that ends last */
+    int64_t span_ns;                    /* the longest span of a rank, of which costs are shares */
     int64_t atypical_ns[RP_GAP_CAUSES]; /* idle time in untypical steps, by cause */
     int32_t absent;                     /* number of ranks of the run that were not given */
 };

@@ -111,14 +111,14 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_CALL, OF(FREED), .frameworks = FW(TENSORFLOW), .vendors = BY(NVIDIA),
      .text = "TF_GPU_ALLOCATOR=cuda_malloc_async"},
     {RP_ADVISE_CALL, OF(FREED), .frameworks = FW(VLLM),
-     .text = "vllm serve with a lower --gpu-memory-utilization: memory outside of the KV cache "
-             "is short"},
+     .text = "vllm serve with a lower --gpu-memory-utilization: memory outside the KV cache "
+             "is scarce"},
     {RP_ADVISE_CALL, OF(FREED), .frameworks = FW(SGLANG),
-     .text = "sglang.launch_server with a lower --mem-fraction-static: memory outside of the "
-             "KV cache is short"},
+     .text = "sglang.launch_server with a lower --mem-fraction-static: memory outside the "
+             "KV cache is scarce"},
     {RP_ADVISE_CALL, OF(FREED), .frameworks = FW(TENSORRT_LLM),
-     .text = "kv_cache_config: {free_gpu_memory_fraction: 0.8}: memory outside of the KV cache "
-             "is short"},
+     .text = "kv_cache_config: {free_gpu_memory_fraction: 0.8}: memory outside the KV cache "
+             "is scarce"},
     {RP_ADVISE_CALL, OF(UNCACHED), .text = "allocate once and reuse"},
     {RP_ADVISE_CALL, OF(UNCACHED), .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
      .text = "unset PYTORCH_NO_CUDA_MEMORY_CACHING: PyTorch's caching allocator is off"},

@@ -22,6 +22,15 @@ enum { ATTENTION, CONVOLUTION, OTHER };
 RP_DECISION(LONG_SHARE, "of the first uses of an operator",
             "where fewer are long, chance or something else made them so",
             "explain/new_shapes_come_again");
+#define PLAN_RATIO 5
+RP_DECISION(PLAN_RATIO, "medians of later uses",
+            "a library that is known to plan takes so much longer where it does: heuristics of "
+            "cuDNN take milliseconds, a use tenths of one",
+            "explain/a_library_that_plans_needs_less_proof");
+#define PLAN_TIMES 10
+RP_DECISION(PLAN_TIMES, "times as often as later ones",
+            "first uses of such a library are long, however few: chance lengthens both alike",
+            "explain/a_library_that_plans_needs_less_proof");
 
 #define SHOWN 2
 RP_LIMIT(SHOWN, "operators", "the others are in the cost; 'reprise stalls' lists their calls");
@@ -54,7 +63,8 @@ struct use {
 struct user {
     rp_str name;
     size_t first, end;
-    int64_t shapes, longs, long_ns, later_ns;
+    bool plans; /* its library is known to */
+    int64_t shapes, longs, later_longs, long_ns, later_ns;
 };
 
 struct shapes_ctx {
@@ -134,10 +144,27 @@ static bool has_sign(const struct shapes_ctx *c, rp_str name, uint32_t sign)
     return rp_torch_is(rp_trace_str(t, name), rp_trace_str_len(t, name), sign);
 }
 
+static bool takes_long(const struct use *x, const struct user *u)
+{
+    return x->ns >= rp_stall_usual.floor_ns &&
+           x->ns / (u->plans ? PLAN_RATIO : rp_stall_usual.ratio) >= u->later_ns;
+}
+
 static bool is_long(const struct use *x, const struct user *u)
 {
-    return x->first && x->ns >= rp_stall_usual.floor_ns &&
-           x->ns / rp_stall_usual.ratio >= u->later_ns;
+    return x->first && takes_long(x, u);
+}
+
+/* Whether first uses, and not chance, take long. */
+static bool plans_anew(const struct user *u)
+{
+    int64_t later = (int64_t)(u->end - u->first) - u->shapes;
+
+    if (!u->longs || (double)u->longs >= LONG_SHARE * (double)u->shapes)
+        return u->longs;
+    return u->plans && later &&
+           (double)u->longs / (double)u->shapes >=
+               PLAN_TIMES * (double)u->later_longs / (double)later;
 }
 
 /* Later uses tell how long it usually takes; if there are none, its library must be known for
@@ -149,11 +176,13 @@ static enum rp_code measure_user(struct shapes_ctx *c, struct user *u, struct rp
         if (!c->uses.at[i].first)
             RP_TRY(rp_vec_push(&c->later, c->uses.at[i].ns, err));
     rp_ns_sort(c->later.at, c->later.n);
-    u->later_ns = c->later.n                             ? rp_ns_median(c->later.at, c->later.n)
-                  : has_sign(c, u->name, RP_TORCH_PLANS) ? 0
-                                                         : INT64_MAX / rp_stall_usual.ratio;
+    u->plans = has_sign(c, u->name, RP_TORCH_PLANS);
+    u->later_ns = c->later.n ? rp_ns_median(c->later.at, c->later.n)
+                  : u->plans ? 0
+                             : INT64_MAX / rp_stall_usual.ratio;
     for (size_t i = u->first; i < u->end; i++) {
         u->shapes += c->uses.at[i].first;
+        u->later_longs += !c->uses.at[i].first && takes_long(&c->uses.at[i], u);
         u->longs += is_long(&c->uses.at[i], u);
         rp_ns_add(&u->long_ns, is_long(&c->uses.at[i], u) ? c->uses.at[i].ns : 0);
     }
@@ -213,7 +242,7 @@ static enum rp_code find_users(struct shapes_ctx *c, struct kept *out, struct rp
             end++;
         u.end = end;
         RP_TRY(measure_user(c, &u, err));
-        if (u.longs && (double)u.longs >= LONG_SHARE * (double)u.shapes)
+        if (plans_anew(&u))
             RP_TRY(rp_vec_push(&c->users, u, err));
     }
     rp_sort(c->users.at, c->users.n, sizeof *c->users.at, by_long_time);
@@ -321,16 +350,20 @@ const struct rp_finding rp_finding_new_shapes = {
     .id = "new-shapes",
     .kinds = {{"attention", "attention is planned anew for each new length"},
               {"convolution", "convolutions are planned anew for each new size"},
-              {"other", "first uses of a shape take long again and again"}},
-    .condition = "of the judged steps of the rank at the end of the chain: a use of an operator is "
-                 "the first of its shape when what it launches, in a step that launches that, was "
-                 "not seen before. So many of the first uses of an operator are stalls (a "
-                 "millisecond, and 50 times the median of its later uses, or the library is known "
-                 "to plan and there are none), in three steps or more, and still in the second "
-                 "half",
+              {"other", "each new shape takes long at its first use"}},
+    .condition =
+        "of the judged steps of the rank at the end of the chain: a use of an operator is "
+        "the first of its shape when what it launches, in a step that launches that, was "
+        "not seen before. At least `LONG_SHARE` of the first uses of an operator are "
+        "stalls (a millisecond, and 50 times the median of its later uses). Of an "
+        "operator whose library is known to plan `PLAN_RATIO` times the median is enough, "
+        "and fewer are, if they are `PLAN_TIMES` times as frequent among first uses as "
+        "among later ones. They occur in three steps or more, and still in the second half "
+        "of the steps",
     .cost = "idle time of the device in these first uses; it is not part of the findings of its "
             "causes",
-    .numbers = RP_FINDING_NUMBER(LONG_SHARE),
+    .numbers =
+        RP_FINDING_NUMBER(LONG_SHARE) RP_FINDING_NUMBER(PLAN_RATIO) RP_FINDING_NUMBER(PLAN_TIMES),
     .test = "explain/new_shapes_come_again",
     RP_KEEPS(new_shapes, new_shapes_measure),
     .find = new_shapes_find,

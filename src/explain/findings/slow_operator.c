@@ -357,7 +357,7 @@ static bool judge(const struct placing *p, const struct group *g, struct rp_slow
     if (is_full_precision(p, c) && !out->by_memory && best > FULL_SPEED * quickest) {
         out->kind = PRECISION;
         out->peak = p->peaks->matrix[RP_NUMBER_TF32];
-        out->why = "float32 without TF32 runs outside of the matrix units";
+        out->why = "float32 without TF32 does not use the matrix units";
     } else if (best > (out->by_memory && c->on_matrix ? READ_BELOW : FAR_BELOW) * quickest) {
         return false;
     }

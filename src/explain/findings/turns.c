@@ -75,7 +75,7 @@ static void turns_find(struct rp_findings *f)
     RP_SAY(
         f, finding,
         "rank %d: %lld times in a step the host reads what the device computed, waits for it, and "
-        "then uploads; from the one to the other %s pass",
+        "then uploads; %s pass in between",
         rp_findings_lead_number(f), (long long)(k->turns / k->steps),
         rp_findings_time(f, k->host_ns / k->turns));
 }
@@ -95,7 +95,7 @@ static const struct rp_advice_row advice[] = {
 
 const struct rp_finding rp_finding_turns = {
     .id = "turns",
-    .kinds = {{"", "the host and the device work in turn: what is read decides what is uploaded"}},
+    .kinds = {{"", "the host and the device take turns: what is read decides what is uploaded"}},
     .condition =
         "copies to the host for which the host waits, and after which the next work of the "
         "device is a copy from the host: `RP_TURNS_MANY` or more in a step; not where "
