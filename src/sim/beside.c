@@ -29,9 +29,9 @@ static enum rp_code twin_init(struct rp_worlds *twin, struct rp_worlds *x, struc
     rp_arena_init(&run->arena);
     memset(&run->overlay, 0, sizeof run->overlay);
     memset(&run->gone, 0, sizeof run->gone);
-    run->kernel_traits = RP_ARENA_NEW(&run->arena, uint8_t, names);
+    run->kernel_traits = RP_ARENA_NEW(&run->arena, uint16_t, names);
     RP_TRY(rp_arena_check(&run->arena, "simulating", err));
-    memcpy(run->kernel_traits, x->run.kernel_traits, names);
+    memcpy(run->kernel_traits, x->run.kernel_traits, names * sizeof *run->kernel_traits);
     RP_TRY(rp_vec_reserve(&run->gone, n + 1, err));
     memset(run->gone.at, 0, n);
     run->gone.n = n;

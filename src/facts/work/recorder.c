@@ -46,7 +46,8 @@ enum rp_code rp_recorder_find(const struct rp_trace *trace, struct rp_recorder *
 
     *out = (struct rp_recorder){0};
     RP_TRY(rp_workload_find(trace, &w, err));
-    *out = (struct rp_recorder){.framework = w.framework, .system = w.system, .ours = w.ours};
+    *out = (struct rp_recorder){
+        .framework = w.framework, .system = w.system, .ours = w.ours, .compiled = w.compiled};
     return RP_OK;
 }
 

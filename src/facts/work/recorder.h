@@ -11,7 +11,7 @@ struct rp_recorder {
     uint8_t framework; /* enum rp_framework */
     uint8_t system;    /* enum rp_system */
     bool ours;         /* `reprise record` */
-    uint8_t reserved;
+    bool compiled;     /* compiled code runs */
 };
 
 enum rp_recordable {

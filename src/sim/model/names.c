@@ -36,9 +36,7 @@ static const struct {
     {RP_SIM_GENERATED, RP_NAMED_HAS, "_fused_"},
     {RP_SIM_GENERATED, RP_NAMED_HAS, "fusion"},
     /* CUDA and HIP; cuDNN */
-    {RP_SIM_LAUNCHES_GRAPH, RP_NAMED_HAS, "GraphLaunch"},
-    {RP_SIM_CONVERTS_LAYOUT, RP_NAMED_HAS, "nchwToNhwc"},
-    {RP_SIM_CONVERTS_LAYOUT, RP_NAMED_HAS, "nhwcToNchw"}};
+    {RP_SIM_LAUNCHES_GRAPH, RP_NAMED_HAS, "GraphLaunch"}};
 
 bool rp_sim_means(const char *name, enum rp_sim_meaning meaning)
 {

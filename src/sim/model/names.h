@@ -16,7 +16,6 @@ enum rp_sim_meaning {
     RP_SIM_CONVOLVES,       /* an operator that a compiler calls unchanged */
     RP_SIM_PARTS_ATTENTION, /* attention as one operator after the other */
     RP_SIM_GENERATED,       /* a kernel that a compiler generated */
-    RP_SIM_CONVERTS_LAYOUT, /* a kernel */
     RP_SIM_OWN_KERNEL,      /* a kernel of PyTorch, not of a library */
     RP_SIM_ADAM,            /* mark of an optimizer */
     RP_SIM_ADAMW,

@@ -259,7 +259,7 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     RP_TRY(rp_vec_zeros(&run->gone, run->nnodes, err));
     run->gone.n = run->nnodes;
     RP_TRY(rp_sim_timers_find(run, err));
-    run->kernel_traits = RP_ARENA_NEW(&run->arena, uint8_t, run->graph->names.n + 1);
+    run->kernel_traits = RP_ARENA_NEW(&run->arena, uint16_t, run->graph->names.n + 1);
     RP_TRY(rp_arena_check(&run->arena, "simulating", err));
     RP_TRY(rp_overlay_take(&run->overlay, &run->tasks, err));
     return rp_sim_cost_take_measured(run, err);

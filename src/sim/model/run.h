@@ -95,8 +95,8 @@ struct rp_sim_run {
     struct rp_arena *says; /* NULL, or the arena for what what-ifs say about their changes: */
     const char *said;      /* texts joined by "; "; NULL: nothing */
     struct rp_sim_lack lacks[RP_SIM_LACKS]; /* those with the newest stamps */
-    RP_VEC(uint8_t) gone;   /* by task: a what-if has removed it, so it does not time steps */
-    uint8_t *kernel_traits; /* by name: what it tells about a kernel, as what-ifs ask; 0: not asked
+    RP_VEC(uint8_t) gone;    /* by task: a what-if has removed it, so it does not time steps */
+    uint16_t *kernel_traits; /* by name: what it tells about a kernel, as what-ifs ask; 0: not asked
                                yet */
 };
 

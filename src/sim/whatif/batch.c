@@ -20,6 +20,45 @@ RP_DECISION(LEAST_POWER, "power",
 RP_DECISION(MOST_POWER, "power", "a guess for data that leaves the caches; measured ones had 1",
             "sim/guesses_lean_to_both_sides");
 
+#define FULL_DEVICE 0.9
+RP_DECISION(FULL_DEVICE, "of a step",
+            "the device works: a tenth is what a larger batch could gain for a sample at most",
+            "sim/a_device_that_works_gains_nothing_by_a_larger_batch");
+
+/* The share of a step in which the busiest stream of the first rank works. */
+static double working_share(const struct rp_sim_run *run)
+{
+    double most = 0, steps = (double)run->parts[0]->measured_ns * run->parts[0]->nsteps;
+
+    for (size_t k = 0; k < run->graph->lanes.n; k++) {
+        const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
+        double sum = 0;
+
+        for (uint32_t i = lane->first; lane->device && !lane->rank && i < lane->end; i++)
+            if (rp_sim_is_device_work(run, i) && rp_sim_in_steps(run, i))
+                sum += (double)run->overlay.dur_ns.at[i];
+        most = sum > most ? sum : most;
+    }
+    return steps > 0 ? most / steps : 0;
+}
+
+/* With more samples a device that works all the time takes as much longer. */
+static enum rp_whatif_verdict batch_applies(const struct rp_sim_run *run,
+                                            const struct rp_whatif_args *args, struct rp_err *why)
+{
+    enum rp_whatif_verdict verdict = rp_sim_needs_kernels(run, args, why);
+    double share = verdict == RP_WHATIF_APPLIES && !args ? working_share(run) : 0;
+
+    if (verdict != RP_WHATIF_APPLIES || args)
+        return verdict;
+    if (share >= FULL_DEVICE)
+        return RP_WHATIF_SAY(why, NOT,
+                             "the device works %.0f %% of a step: with another batch a sample "
+                             "takes about as long",
+                             100 * share);
+    return RP_WHATIF_SAY(why, APPLIES, "the device works %.0f %% of a step", 100 * share);
+}
+
 static double work_factor(struct rp_sim_run *run, double factor)
 {
     enum rp_sim_lean longer = factor < 1 ? RP_LEAN_FASTER : RP_LEAN_SLOWER;
@@ -71,5 +110,5 @@ const struct rp_whatif rp_whatif_batch = {
     .assumes = "it fits into memory, kernels filled the device before, and what ranks exchange "
                "are gradients, whose size does not change",
     .value = RP_WHATIF_WORD,
-    .applies = rp_sim_needs_kernels,
+    .applies = batch_applies,
     .apply = batch_apply};

@@ -1,20 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataloader: the time that the host spends in the data loader, or prepares input, changes. */
+#include "result/print_units.h"
 #include "sim/whatif/nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* The time in a loader in a step, on average, and the name of the longest part. */
+struct loading {
+    int64_t ns, longest_ns;
+    const char *name;
+    bool any; /* also outside of the steps */
+};
+
+static struct loading loading_of(const struct rp_sim_run *run)
+{
+    struct loading out = {.name = ""};
+
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
+        int64_t ns = run->overlay.dur_ns.at[i];
+
+        if (!(rp_sim_note_of(run, i)->flags & RP_SIM_LOADER))
+            continue;
+        out.any = true;
+        if (!rp_sim_in_steps(run, i))
+            continue;
+        rp_ns_add(&out.ns, ns);
+        if (ns >= out.longest_ns) {
+            out.longest_ns = ns;
+            out.name = rp_sim_node_name(run, i);
+        }
+    }
+    out.ns /= (int64_t)(run->nranks * run->parts[0]->nsteps);
+    return out;
+}
+
 static enum rp_whatif_verdict dataloader_applies(const struct rp_sim_run *run,
                                                  const struct rp_whatif_args *args,
                                                  struct rp_err *why)
 {
-    (void)args;
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_note_of(run, i)->flags & RP_SIM_LOADER)
-            return RP_WHATIF_APPLIES;
-    return RP_WHATIF_SAY(why, CANNOT,
-                         "no span of a data loader, or that prepares input, was recorded");
+    struct loading l = loading_of(run);
+    char time[32];
+
+    if (!l.any)
+        return RP_WHATIF_SAY(why, CANNOT,
+                             "no span of a data loader, or that prepares input, was recorded");
+    if (args)
+        return RP_WHATIF_APPLIES;
+    if (l.ns <= 0)
+        return RP_WHATIF_SAY(why, NOT, "no step that is judged loads or prepares input");
+    rp_units_format((double)l.ns, RP_UNIT_NS, time, sizeof time);
+    if (strstr(l.name, "MultiProcessing"))
+        return RP_WHATIF_SAY(why, APPLIES,
+                             "workers load batches already, and the program waits for them for %s "
+                             "in a step",
+                             time);
+    return RP_WHATIF_SAY(why, APPLIES,
+                         "the program itself loads or prepares input for %s in a step", time);
 }
 
 /* The main thread inside the loader: "enumerate(DataLoader)#_MultiProcessingDataLoaderIter…". */

@@ -318,9 +318,11 @@ static enum rp_whatif_verdict compile_applies(const struct rp_sim_run *run,
                                        : "no kernel of a step is outside the optimizer");
     if (args)
         return RP_WHATIF_APPLIES;
-    return rp_sim_is_torch(run->parts[0]) && rp_sim_trains(run)
-               ? rp_sim_compiles(run, false, why)
-               : RP_WHATIF_SAY(why, UNSURE, "it was measured for training steps of PyTorch only");
+    if (!rp_sim_is_torch(run->parts[0]) || !rp_sim_trains(run))
+        return RP_WHATIF_SAY(why, UNSURE, "it was measured for training steps of PyTorch only");
+    return run->parts[0]->recorder.compiled
+               ? RP_WHATIF_SAY(why, NOT, "regions of torch.compile were recorded: it is compiled")
+               : rp_sim_compiles(run, false, why);
 }
 
 static enum rp_code compile_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds classes of kernels by their names, for what-ifs that change kernels. */
 #include "base/named.h"
+#include "cost/category.h"
 #include "sim/whatif/nodes.h"
 
 #include <string.h>
@@ -53,9 +54,9 @@ static bool is_half(const char *name)
 
 static bool is_single(const char *name)
 {
-    static const char *const signs[] = {"sgemm",  "f32f32", "tf32",    "_fp32",
-                                        "<float", "float>", ", float", "_float32",
-                                        "Bljk_S", "Bjlk_S", "simt_s",  NULL};
+    static const char *const signs[] = {"sgemm",  "f32f32",  "tf32",     "_fp32",  "<float",
+                                        "float>", ", float", "_float32", "Bljk_S", "Bjlk_S",
+                                        "simt_s", "_scudnn", NULL};
 
     return rp_has_word(name, signs);
 }
@@ -78,15 +79,16 @@ unsigned rp_kernel_traits(const char *name)
                               : 0u) |
            (is_tf32(name) ? RP_KERNEL_TF32 : 0u) |
            (rp_has_word(name, depthwise) ? RP_KERNEL_DEPTHWISE : 0u) |
-           (rp_has_word(name, pointwise) ? RP_KERNEL_POINTWISE : 0u);
+           (rp_has_word(name, pointwise) ? RP_KERNEL_POINTWISE : 0u) |
+           (rp_name_class_of(name) == RP_NAME_LAYOUT ? RP_KERNEL_LAYOUT : 0u);
 }
 
 unsigned rp_sim_kernel_traits(const struct rp_sim_run *run, uint32_t node)
 {
-    uint8_t *known = &run->kernel_traits[rp_sim_node(run, node)->name];
+    uint16_t *known = &run->kernel_traits[rp_sim_node(run, node)->name];
 
     if (!*known)
-        *known = (uint8_t)rp_kernel_traits(rp_sim_node_name(run, node));
+        *known = (uint16_t)rp_kernel_traits(rp_sim_node_name(run, node));
     return *known;
 }
 

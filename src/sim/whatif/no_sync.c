@@ -7,6 +7,13 @@
 
 #include <string.h>
 
+#define SHORT_WAIT_NS 30000
+RP_DECISION(
+    SHORT_WAIT_NS, "ns",
+    "a call that reads a number takes up to so long even where nothing has to be waited for: what "
+    "a shorter one gains is not sure (a Gaussian process on an H200 gained nothing)",
+    "sim/short_waits_may_stay");
+
 /* What is launched after a wait may depend on the value read; it does if steps launch one of
    several sequences. */
 static enum rp_whatif_verdict judge(const struct rp_sim_run *run, struct rp_arena *scratch,
@@ -57,9 +64,15 @@ static enum rp_code no_sync_apply(struct rp_sim_run *run, const struct rp_whatif
                                   struct rp_err *err)
 {
     RP_TRY(rp_whatif_check(&rp_whatif_no_sync, run, args, err));
-    for (uint32_t i = 0; i < run->tasks.edges.n; i++)
-        if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_SYNC)
+    for (uint32_t i = 0; i < run->tasks.edges.n; i++) {
+        if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) != RP_SG_SYNC)
+            continue;
+        uint32_t to = run->tasks.edges.at[i].to;
+        bool shortly = to < run->nnodes && rp_sim_waited_ns(run, to) < SHORT_WAIT_NS;
+        run->leans |= shortly;
+        if (!shortly || run->lean != RP_LEAN_SLOWER)
             RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
+    }
     return RP_OK;
 }
 

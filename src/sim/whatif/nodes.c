@@ -64,6 +64,15 @@ double rp_sim_lean_by(struct rp_sim_run *run, double part)
                                          : 1;
 }
 
+int64_t rp_sim_waited_ns(const struct rp_sim_run *run, uint32_t i)
+{
+    uint32_t lane = rp_sim_node(run, i)->lane;
+
+    if (lane == RP_NONE || i == run->graph->lanes.at[lane].first)
+        return 0;
+    return rp_ns_between(rp_sg_end_ns(rp_sim_node(run, i - 1)), rp_sim_node(run, i)->start_ns);
+}
+
 bool rp_sim_in_steps(const struct rp_sim_run *run, uint32_t node)
 {
     return !run->parts[0]->has_steps || rp_sim_note_of(run, node)->step < run->parts[0]->nsteps;

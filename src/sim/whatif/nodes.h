@@ -65,6 +65,7 @@ enum {
     RP_KERNEL_TF32 = 32,
     RP_KERNEL_DEPTHWISE = 64,
     RP_KERNEL_POINTWISE = 128, /* generated for one element-wise operator, so it can be fused */
+    RP_KERNEL_LAYOUT = 256,    /* converts the layout of tensors around convolutions */
     RP_KERNEL_PRODUCT = RP_KERNEL_MATRIX | RP_KERNEL_CONVOLUTION
 };
 unsigned rp_kernel_traits(const char *name);
@@ -108,6 +109,9 @@ static inline enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t no
     return rp_overlay_set_dur(&run->overlay, node,
                               rp_sim_scaled(run->overlay.dur_ns.at[node], factor), err);
 }
+/* How long the thread of a node did nothing before it. For the rest of a call that waited for the
+   device, which is a node of its own, this is the wait. */
+int64_t rp_sim_waited_ns(const struct rp_sim_run *run, uint32_t node);
 /* Whether a long call allocates or frees device memory, or launches kernels that do. */
 bool rp_sim_allocates(const struct rp_sim_run *run, uint32_t node);
 /* Whether the host runs operators of the model here: not of its optimizer, nor work that prepares

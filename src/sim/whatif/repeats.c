@@ -114,8 +114,7 @@ static enum rp_code find_waiting(const struct rp_sim_run *run, struct rp_arena *
             !rp_sim_in_steps(run, i) || rp_sim_node(run, i)->kind != RP_SG_RUNTIME || counted[i])
             continue;
         counted[i] = true;
-        rp_ns_add(&all_ns,
-                  rp_ns_between(rp_sim_node(run, i)->start_ns, rp_sg_end_ns(rp_sim_node(run, i))));
+        rp_ns_add(&all_ns, rp_sim_waited_ns(run, i));
         uint32_t name =
             rp_sim_note_of(run, i)->op ? rp_sim_note_of(run, i)->op : rp_sim_node(run, i)->name;
         if (++count[name] > most) {

@@ -136,6 +136,43 @@ static void kernels_that_convert_layouts_go(void **state)
     bench_release(&b);
 }
 
+/* Convolutions for `single_ns` in float32 and for 20 us in tf32. */
+static enum rp_whatif_verdict layout_verdict(int64_t single_ns, int64_t *left_ns)
+{
+    struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 60000},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1000, 2000, 1},
+        {'X', "kernel", "void cudnn::ops::nchwToNhwcKernel<float>", 0, 7, 5000, 8000, 1, 7},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 4000, 2000, 2},
+        {'X', "kernel", "sm90_xmma_fprop_tf32_conv_nhwc", 0, 7, 13000, 20000, 2, 7},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 7000, 2000, 3},
+        {'X', "kernel", "implicit_convolve_sgemm", 0, 7, 33000, single_ns, 3, 7},
+    };
+    struct rp_err err = RP_ERR_INIT, why = RP_ERR_INIT;
+    struct bench b = {.n = 1, .traces = {trace_of(rows, sizeof rows / sizeof rows[0])}};
+
+    rp_arena_init(&b.arenas[0]);
+    assert_ok(rp_sim_part_init(&b.parts[0], b.traces[0], &b.arenas[0], &err), &err);
+    b.list[0] = &b.parts[0];
+    assert_ok(rp_sim_run_init(&b.run, b.list, 1, &err), &err);
+    enum rp_whatif_verdict verdict = rp_whatif_applies(&rp_whatif_channels_last, &b.run, &why);
+    apply(&b, "channels-last");
+    *left_ns = dur_of(&b, 0, "nchwToNhwc");
+    bench_release(&b);
+    return verdict;
+}
+
+static void convolutions_in_float32_keep_their_layout(void **state)
+{
+    int64_t left_ns;
+
+    UNUSED_STATE(state);
+    assert_int_equal(layout_verdict(18000, &left_ns), RP_WHATIF_APPLIES);
+    assert_int_equal(left_ns, 0);
+    assert_int_equal(layout_verdict(22000, &left_ns), RP_WHATIF_NOT);
+    assert_int_equal(left_ns, 8000); /* nothing becomes shorter */
+}
+
 /* More samples: the loader has more to do, transfers of gradients and launches have not. */
 static void a_larger_batch_is_loaded_too(void **state)
 {
@@ -304,6 +341,64 @@ static void the_host_waits_less(void **state)
     assert_int_equal(dur_of(&b, 0, "aten::add"), 0);
     assert_true(dur_of(&b, 0, "aten::mm") > 0);
     bench_release(&b);
+}
+
+/* The host waits for a kernel, and goes on 2 us after it. */
+static bool gains_at_least(int64_t wait_ns)
+{
+    struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 100000},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1000, 2000, 1},
+        {'X', "kernel", "gemm", 0, 7, 5000, wait_ns - 3000, 1, 7},
+        {'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, 4000, wait_ns},
+        {'X', "cpu_op", "aten::add", 1, 1, 5000 + wait_ns, 94000 - wait_ns},
+    };
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b = {.n = 1, .traces = {trace_of(rows, sizeof rows / sizeof rows[0])}};
+
+    rp_arena_init(&b.arenas[0]);
+    assert_ok(rp_sim_part_init(&b.parts[0], b.traces[0], &b.arenas[0], &err), &err);
+    b.list[0] = &b.parts[0];
+    assert_ok(rp_sim_run_init(&b.run, b.list, 1, &err), &err);
+    int64_t before = step_now(&b);
+    size_t mark = rp_overlay_mark(&b.run.overlay);
+    apply(&b, "no-sync");
+    assert_true(step_now(&b) < before);
+    rp_overlay_undo(&b.run.overlay, mark);
+    b.run.lean = RP_LEAN_SLOWER;
+    apply(&b, "no-sync");
+    bool gains = step_now(&b) < before;
+    assert_true(gains || b.run.leans);
+    bench_release(&b);
+    return gains;
+}
+
+static void short_waits_may_stay(void **state)
+{
+    UNUSED_STATE(state);
+    assert_false(gains_at_least(31000)); /* 2 us of it are the call after the wait */
+    assert_true(gains_at_least(33000));
+}
+
+static enum rp_whatif_verdict verdict_on(const struct rp_whatif *row, struct step_shape shape)
+{
+    struct rp_err why = RP_ERR_INIT;
+    struct bench b;
+
+    bench_init(&b, 1, &shape);
+    enum rp_whatif_verdict verdict = rp_whatif_applies(row, &b.run, &why);
+    assert_true(*why.text);
+    bench_release(&b);
+    return verdict;
+}
+
+static void a_device_that_works_gains_nothing_by_a_larger_batch(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(verdict_on(&rp_whatif_batch, (struct step_shape){66000, true}),
+                     RP_WHATIF_APPLIES);
+    assert_int_equal(verdict_on(&rp_whatif_batch, (struct step_shape){78000, true}), RP_WHATIF_NOT);
+    assert_int_equal(verdict_on(&rp_whatif_dataloader, usual), RP_WHATIF_APPLIES);
 }
 
 /* The kernels end at 70,000 of each step. The transfer begins there, or beside the last two. */
@@ -491,12 +586,15 @@ int test_whatifs(void)
         cmocka_unit_test(a_graph_with_an_edge_cut_fails_its_own_test),
         cmocka_unit_test(kernels_change_with_device_format_and_fusion),
         cmocka_unit_test(kernels_that_convert_layouts_go),
+        cmocka_unit_test(convolutions_in_float32_keep_their_layout),
         cmocka_unit_test(a_larger_batch_is_loaded_too),
         cmocka_unit_test(guesses_lean_to_both_sides),
         cmocka_unit_test(scaling_by_name_is_about_the_device),
         cmocka_unit_test(transfers_change_with_ranks_and_network),
         cmocka_unit_test(slow_ranks_become_usual_ones),
         cmocka_unit_test(the_host_waits_less),
+        cmocka_unit_test(short_waits_may_stay),
+        cmocka_unit_test(a_device_that_works_gains_nothing_by_a_larger_batch),
         cmocka_unit_test(communication_beside_and_alone),
         cmocka_unit_test(what_cannot_be_asked_is_said),
         cmocka_unit_test(a_run_without_communication_says_so),
