@@ -252,13 +252,13 @@ static enum rp_code clip_to_judged(const struct rp_trace *trace, const struct rp
 {
     struct rp_judged judged;
     const struct rp_segments *s = &judged.segments;
+    int64_t all_ns = rp_ns_between(trace->totals.work_begin_ns, trace->totals.work_end_ns);
 
     RP_TRY(rp_judged_find(trace, scope, arena, &judged, err));
-    /* without steps the path to the first work begins where it was launched, and the graph ends
-       with the device work if most of the recording comes after that */
-    if (!trace->nsteps &&
-        judged.outside.after_ns <=
-            rp_ns_between(trace->totals.work_begin_ns, trace->totals.work_end_ns) / 2)
+    /* without steps the path to the first work begins where it was launched, unless most of the
+       recording comes after the device work, or nearly all of it before and after */
+    if (!trace->nsteps && judged.outside.after_ns <= all_ns / 2 &&
+        rp_ns_sum(judged.outside.before_ns, judged.outside.after_ns) <= all_ns - all_ns / 10)
         judged.segments.n = 0;
     out->judged = rp_judged_words(&judged);
     if (!s->n)

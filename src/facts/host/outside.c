@@ -349,11 +349,12 @@ const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
 
 /* ------------------------------------------------------------------ what is judged */
 
-/* Whether the user chose the steps that were recorded, so that only these and their work are in the
-   trace, unless the device was not recorded in some of them. */
+/* Whether the user chose the steps that were recorded (by a schedule of torch.profiler, or of a
+   server), so that only these and their work are in the trace, unless the device was not recorded
+   in some of them. Runs of a program of XLA and sessions are only parts of a recording. */
 static bool is_chosen(const struct rp_trace *t, uint32_t source)
 {
-    return rp_step_source_is_mark(source) && source != RP_STEP_ANNOTATION && !rp_trace_is_ours(t);
+    return (source == RP_STEP_PROFILER || source == RP_STEP_MARKS) && !rp_trace_is_ours(t);
 }
 
 enum rp_code rp_judged_find(const struct rp_trace *trace, const struct rp_scope *scope,

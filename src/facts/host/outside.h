@@ -61,7 +61,8 @@ const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
  * What is judged by questions that are by definition about all of a recording (idle, stalls,
  * critpath): the steps, if much lies outside of them and the user did not choose what to record;
  * without steps the time of the device work. n is 0 if everything is, as with a step or window that
- * is selected. Steps of a profiler were chosen, unless the device was not recorded in some.
+ * is selected. Steps of torch.profiler and of servers were chosen, unless the device was not
+ * recorded in some.
  */
 struct rp_judged {
     struct rp_segments segments; /* in the arena */
