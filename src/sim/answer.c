@@ -46,7 +46,7 @@ struct answer_ctx {
     int64_t distance_ns;     /* from the latest run (rp_sim_steps) */
     struct rp_sim_path path; /* from the latest run that was asked for it */
     bool costs;              /* recording had a cost, so a run without it differs */
-    double doubt;            /* relative uncertainty of the profiler's cost */
+    bool cost_known;         /* the profiler's cost was measured or given */
     bool flat;               /* the step hardly depends on that cost */
     bool unknown;            /* nothing tells how far a prediction may be off */
     bool on_threads;         /* threads carry the collectives */
@@ -221,11 +221,11 @@ static enum rp_code include_cost_doubt(struct answer_ctx *a, const char *text, s
 
     if (!a->costs)
         return RP_OK;
-    RP_TRY(step_with(a, 1 - a->doubt, text, &step, err));
+    RP_TRY(step_with(a, rp_sim_cost_end(&a->run, a->cost_known, false), text, &step, err));
     if (!text)
         a->base_low_cost_ns = step;
     interval_include(x, step, text ? a->base_low_cost_ns : step, COST_DOUBT);
-    RP_TRY(step_with(a, 1 + a->doubt, text, &step, err));
+    RP_TRY(step_with(a, rp_sim_cost_end(&a->run, a->cost_known, true), text, &step, err));
     if (!text)
         a->base_high_cost_ns = step;
     interval_include(x, step, text ? a->base_high_cost_ns : step, COST_DOUBT);
@@ -648,11 +648,6 @@ static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err 
 
 /* ------------------------------------------------------------------ the answer */
 
-#define KNOWN_COST_DOUBT 0.1
-RP_DECISION(KNOWN_COST_DOUBT, "of the profiler's cost",
-            "where a step without it was measured: as far as its kinds of spans were fitted",
-            "sim/a_known_cost_is_doubted_less");
-
 static enum rp_code fill_standing(struct answer_ctx *a, const char *text,
                                   struct rp_sim_prediction *p, struct rp_err *err)
 {
@@ -694,14 +689,13 @@ static enum rp_code fill_answer(struct answer_ctx *a, const struct rp_sim_asked 
 {
     size_t n = asked->nwhatifs;
 
-    a->doubt = RP_SIM_COST_DOUBT;
     if (asked->cost_factor > 0)
         a->run.cost_factor = asked->cost_factor;
     if (asked->unprofiled_ns > 0)
         RP_TRY(rp_sim_cost_calibrate(&a->run, asked->unprofiled_ns, err));
     a->flat = a->run.cost_flat;
-    if (asked->cost_factor > 0 || ((asked->unprofiled_ns > 0 || a->run.cost_known) && !a->flat))
-        a->doubt = KNOWN_COST_DOUBT;
+    a->cost_known =
+        asked->cost_factor > 0 || ((asked->unprofiled_ns > 0 || a->run.cost_known) && !a->flat);
     a->trace = n ? NULL : asked->trace;
     RP_TRY(fill_baseline(a, err));
     a->trace = n ? asked->trace : NULL;

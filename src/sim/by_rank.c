@@ -90,8 +90,9 @@ static void add_node(const struct rank_sums *s, uint32_t i, struct rp_sim_rank *
 
     switch (node->kind) {
     case RP_SG_HOST:
-    case RP_SG_RUNTIME:
-        to->host_ns = rp_ns_sum(to->host_ns, dur);
+    case RP_SG_RUNTIME: /* what the host does before the steps is long, and no part of one */
+        if (s->run->parts[0]->parallel_steps || rp_sim_note_of(s->run, i)->step != RP_NO_STEP)
+            to->host_ns = rp_ns_sum(to->host_ns, dur);
         break;
     case RP_SG_COMPUTE:
         to->compute_ns = rp_ns_sum(to->compute_ns, dur);

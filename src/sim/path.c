@@ -191,10 +191,13 @@ static void walk_step(const struct path_ctx *w, const struct rp_sim_rank_steps *
     struct rp_interval time = rank->times[step];
     bool by_mark = !w->run->parts[0]->parallel_steps && step + 1 < rank->n &&
                    rank->mark_ns[step + 1] == time.end_ns;
-    struct step_end end =
-        by_mark ? find_mark(w, r, step + 1, time.end_ns) : find_last(w, r, step, time.end_ns);
+    struct step_end end = {RP_NONE, 0};
     int64_t left = time.end_ns;
 
+    if (by_mark)
+        end = find_mark(w, r, step + 1, time.end_ns);
+    if (end.task == RP_NONE) /* also if the next step has no tasks */
+        end = find_last(w, r, step, time.end_ns);
     if (end.task != RP_NONE && end.at_ns > time.begin_ns) {
         rp_ns_add(&out->ns[RP_SIM_PATH_GAPS], rp_ns_between(end.at_ns, time.end_ns));
         left = walk_path(w, end.task, time.begin_ns, end.at_ns, out);

@@ -200,7 +200,9 @@ static enum rp_code steps_on_transport(struct rp_worlds *x, size_t changed, cons
 /* Makes the list, once, from worlds without a change. */
 static enum rp_code list_costs(struct rp_worlds *x, struct rp_err *err)
 {
-    static const double factors[] = {1 - RP_SIM_COST_DOUBT, 1 + RP_SIM_COST_DOUBT};
+    bool known = x->run.cost_known && !x->run.cost_flat;
+    const double factors[] = {rp_sim_cost_end(&x->run, known, false),
+                              rp_sim_cost_end(&x->run, known, true)};
     struct rp_worlds *first = x->first ? x->first : x;
     enum rp_code code = RP_OK;
 

@@ -15,11 +15,6 @@ RP_LIMIT(
     RP_WORLDS_TASKS_MOST, "tasks",
     "what is kept for simulating again takes several times the memory of a run: larger ones are "
     "simulated from nothing, for the same times");
-#define RP_SIM_COST_DOUBT 0.5
-RP_DECISION(RP_SIM_COST_DOUBT, "of the profiler's cost",
-            "half of it, or half as much again: 20 of 22 unprofiled steps lay in that interval "
-            "(docs/definitions.md, Cost of the profiler)",
-            "sim/worlds_differ_in_the_profilers_cost");
 
 struct rp_worlds {
     struct rp_sim_run run;

@@ -203,6 +203,8 @@ struct numbers {
     struct rp_opportunities list;
     struct rp_sim_now now;
     double absent;       /* rp_worlds_absent */
+    bool cost_known;     /* that of recording: measured */
+    bool costs;          /* ... estimated, or measured */
     const char *doubted; /* why no gain is certain, or NULL */
 };
 
@@ -371,17 +373,29 @@ static void predict_finding(struct rp_arena *arena, struct rp_report_root *out, 
     sort_tries(f);
 }
 
+/* Whether the host is so often late that a step depends on what recording costs. */
+static bool is_late(const struct rp_report_part *part)
+{
+    return (double)part->late_ns >= RP_SIM_DISTORTED * (double)part->whole.window_ns;
+}
+
 /* Writes "about 1.01 s of 1.20 s a step". If ranks that were not given are waited for, the profiler
-   may cost less than it costs this one. */
+   may cost less than it costs this one. What our recorder costs is hardly ever overestimated. */
 static void say_distortion(const struct rp_ranks *ranks, struct rp_arena *arena,
                            const struct numbers *w, struct rp_report_root *out)
 {
     const struct rp_sim_now *now = &w->now;
     const struct rp_report_part *part = rp_report_part_of(ranks, 0);
     const char *unit = part->nsteps ? " a step" : "";
+    bool most = rp_report_is_ours(part) && !w->cost_known;
 
     if (w->absent < RP_SIM_DISTORTED)
         out->unprofiled_ns = now->unprofiled_ns;
+    if (!w->costs && part->on_device && is_late(part))
+        out->profiler_text = rp_arena_textf(
+            arena,
+            "its cost is not known: without it at most %s%s, from which changes are predicted",
+            rp_units_time(arena, now->step_ns), unit);
     if (now->unprofiled_ns > now->step_ns || !rp_sim_is_distorted(now))
         return;
     out->profiler_text =
@@ -392,10 +406,11 @@ static void say_distortion(const struct rp_ranks *ranks, struct rp_arena *arena,
                              rp_units_time(arena, now->unprofiled_ns),
                              rp_units_time(arena, now->step_ns), unit)
             : rp_arena_textf(arena,
-                             "costs about %s%s: without it about %s, from which changes are "
+                             "costs %s %s%s: without it %s %s, from which changes are "
                              "predicted; %s is partly its cost",
+                             most ? "at least" : "about",
                              rp_units_time(arena, now->step_ns - now->unprofiled_ns), unit,
-                             rp_units_time(arena, now->unprofiled_ns),
+                             most ? "at most" : "about", rp_units_time(arena, now->unprofiled_ns),
                              part->on_device ? "idle time before launches"
                                              : "time in and between operators");
 }
@@ -445,6 +460,8 @@ static enum rp_code ask_worlds(struct rp_worlds *x, bool predictable, struct rp_
 
     w->now = (struct rp_sim_now){x->recorded_ns, x->simulated_ns, x->step_ns};
     w->absent = rp_worlds_absent(x);
+    w->costs = x->costs;
+    w->cost_known = x->run.cost_known && !x->run.cost_flat;
     w->doubted = rp_worlds_distrust(x);
     *found = rp_sim_reproduces(&w->now);
     if (!*found || !predictable)

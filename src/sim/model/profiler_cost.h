@@ -26,6 +26,10 @@ double rp_sim_cost_usual(const struct rp_sim_run *run);
 /* Whether the cost was estimated or measured. */
 bool rp_sim_cost_is_known(const struct rp_sim_run *run);
 
+/* The ends of the interval of the cost, as factors of it; `known`: a step without it was measured.
+ */
+double rp_sim_cost_end(const struct rp_sim_run *run, bool known, bool more);
+
 /* Removes `factor` times the run's cost from the host's time, rank by rank, since hosts differ. */
 enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_err *err);
 

@@ -45,8 +45,12 @@ static enum rp_code find_bare(struct rp_sim_part *p, const struct rp_trace *t, s
 enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
 {
     uint32_t i, whole = rp_whole_steps(t), count = whole < RP_NO_STEP ? whole : RP_NO_STEP - 1;
-    struct rp_interval span = rp_trace_span(t);
+    struct rp_interval span = rp_trace_span(t), judged = rp_trace_judged_span(t);
 
+    /* device work that takes hardly any of the recording is judged alone, as in critpath */
+    if (!count && rp_ns_between(judged.begin_ns, judged.end_ns) <
+                      rp_ns_between(span.begin_ns, span.end_ns) / 10)
+        span = judged;
     p->nranks = 1;
     p->has_steps = count > 0;
     p->nsteps = count ? count : 1;
@@ -241,9 +245,12 @@ static enum rp_code measure_steps(struct rp_sim_part *p, const struct rp_trace *
     if (!p->has_steps)
         return RP_OK;
     RP_TRY(rp_step_times(t, scratch, &steps, err));
-    size_t n = rp_sim_keep_detailed(p, steps, rp_whole_steps(t));
+    size_t n = rp_sim_keep_detailed(p, steps, rp_whole_steps(t)), warm = 0;
     RP_TRY(rp_step_median(steps, n, scratch, &p->measured_ns, err));
-    p->spread_ratio = spread_of(steps, n, p->measured_ns);
+    for (size_t i = 0; i < p->nsteps; i++) /* they are the first ones */
+        warm += t->steps[i].flags & RP_STEP_WARM_UP && !rp_sim_step_is_bare(p, i);
+    warm = warm < n ? warm : 0;
+    p->spread_ratio = spread_of(steps + warm, n - warm, p->measured_ns);
     find_previous(p, t);
     int64_t *first = RP_ARENA_NEW(scratch, int64_t, p->nsteps);
     if (first)

@@ -86,6 +86,12 @@ static void worlds_differ_in_the_profilers_cost(void **state)
     assert_int_equal(steps[RP_LEANS + 1], step_with_cost(&b, 1.5));
     assert_true(steps[RP_LEANS] > steps[0] && steps[0] > steps[RP_LEANS + 1]);
     rp_worlds_release(&x);
+    b.parts[0].recorder.ours = true; /* of which less is known */
+    assert_code(rp_worlds_init(&x, b.list, 1, NULL, NULL), RP_OK);
+    assert_code(rp_worlds_steps(&x, "", NULL, steps, NULL), RP_OK);
+    assert_int_equal(steps[RP_LEANS], step_with_cost(&b, 0.5));
+    assert_int_equal(steps[RP_LEANS + 1], step_with_cost(&b, 2.5));
+    rp_worlds_release(&x);
     bench_release(&b);
 }
 
