@@ -25,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 DATA = pathlib.Path(os.environ.get("REPRISE_DATA", ROOT.parent / "shared/data"))
 DEVICE = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
 NS, SURE, MOST = 2, 0.85, 0.5  # a rounding of microseconds; the device or host decides; "most of the path"
+BLOCKS, STEPS = 0.005, 0.05  # blocks of memory are so much larger than asked for; marks and device work tell steps that differ so much
 csv.field_size_limit(1 << 30)
 
 
@@ -97,7 +98,8 @@ def rocpd(path):
 
 
 def rpd(path):
-    return sql(path, ("rocpd_op", 'select o.start, o."end", s.string, 1 from rocpd_op o join rocpd_string s on s.id = o.description_id'))
+    return sql(path, ("rocpd_op", """select o.start, o."end", s.string, t.string like '%Kernel%' from rocpd_op o
+                                     join rocpd_string s on s.id = o.description_id join rocpd_string t on t.id = o.opType_id"""))
 
 
 def rocprof_json(path):
@@ -189,8 +191,20 @@ def perf_script(path):
     return own
 
 
+STEP = "a step by the program's own clock"
+
+
+def truth(path):
+    """The median distance of the marks that the recorded program wrote down itself."""
+    with tarfile.open(path) as t:
+        inside = next(m for m in t.getmembers() if m.name.endswith("truth.json"))
+        marks = json.load(t.extractfile(inside))["marks"]
+    return {STEP: sorted(b - a for a, b in zip(marks, marks[1:]))[(len(marks) - 1) // 2]}
+
+
 def memory_peak(path):
-    """Bytes in use when most were, from the end of the history back: what is there at its end, less what was allocated."""
+    """Bytes in use when most were, from the end of the history back: what is there at its end, less what was allocated. The history has
+    the sizes that were asked for, and blocks are a little larger."""
     class Any(pickle.Unpickler):
         def find_class(self, module, name):
             raise pickle.UnpicklingError(f"{module}.{name}")
@@ -252,6 +266,11 @@ FILES = [
     ("perf script", "public/flamescope/perf.test01.txt", perf_script, "an idle processor: the swapper"),
     ("memory snapshot", "public/cs336/forward_backward_200.pickle.xz", memory_peak, "a peak of activations"),
     ("memory snapshot", "own/torch/gpt12_memory.pickle.xz", memory_peak, "a training step's peak"),
+    ("recording, graph network", "own/recordings/gnn.tar.xz", truth, "launch-bound: small kernels; the loss is read in every fifth step"),
+    ("recording, ODE", "own/recordings/ode.tar.xz", truth, "an adaptive solver: host-bound, reads in every stage, steps differ"),
+    ("recording, RL", "own/recordings/ppo.tar.xz", truth, "the environment runs on the host, and 16 updates are launch-bound"),
+    ("recording, lengths", "own/recordings/sentence.tar.xz", truth, "plans of attention for new lengths take two thirds"),
+    ("recording, JAX", "own/recordings/jax_mlp.tar.xz", truth, "a compiled step of 2.2 ms, device 78 % busy"),
     ("planted: end of a process", "own/planted/end_of_process.json.gz", kineto, "99 % busy; 5,000 unloads after that are no part of it"),
     ("planted: no model", "own/planted/unmodelled.json.gz", kineto, "experts 82 %"),
     ("planted: new shapes", "own/planted/new_shapes.json.gz", kineto, "plans of attention for new lengths"),
@@ -289,6 +308,8 @@ class Facts:
 
     def say(self):
         if self.own is not None:
+            if len(self.own) == 1:
+                return f"{self.top} {ms(self.top_ns) if self.top == STEP else self.top_ns}"
             return f"{short(self.top)} {ms(self.top_ns) if self.top_ns > 1e5 else self.top_ns} ({100 * self.top_ns / self.all:.0f} %)"
         gap = max(self.gaps)[0] if self.gaps else 0
         return f"{short(self.top)} {ms(self.top_ns)} ({100 * self.top_ns / self.all:.0f} %), {100 * self.busy / (self.window or 1):.1f} % of {ms(self.window)} busy, a gap of {ms(gap)}"
@@ -335,16 +356,18 @@ def compare(f, told):
     if "peak of memory" in (f.own or {}):
         memory = told.ask("memory")
         got = memory and max((v for k, v in walk(memory) if k == "peak_bytes" and v), default=None)
-        return {"report": ("'memory' answers", None), "memory": (f"peak {got}", None if got == f.top_ns else f"memory: peak {got}, script {f.top_ns}")}
+        return {"report": ("'memory' answers", None), "memory": (f"peak {got}", None if abs(got - f.top_ns) <= BLOCKS * f.top_ns else f"memory: peak {got}, script {f.top_ns}")}
     if report is None:
         return {"report": ("refused", "report refuses it")}
     parts = {p["part"]: p["total_ns"] for p in report["parts"]}
     span = report["span_ns"] or 0
-    busy = 1 - sum(v for k, v in parts.items() if k.startswith(("idle", "no operator"))) / (sum(parts.values()) or 1)
+    busy = 1 - sum(v for k, v in parts.items() if k.startswith(("idle", "no operator", "waiting"))) / (sum(parts.values()) or 1)
     screen = told.screen("report")
     first = " ".join(re.sub(r".*?\ntime +(.*?)\n(?! ).*", r"\1", screen, flags=re.S).split()) if "\ntime" in screen else ""
     lead = report["findings"][0] if report["findings"] else None
     out["report"] = (f"{first.rstrip(',')}; first {lead['id']} {100 * lead['share']:.1f} %" if lead else first, None)
+    if STEP in (f.own or {}) and abs((report["step_ns"] or 0) - f.top_ns) > STEPS * f.top_ns:
+        out["report"] = (out["report"][0], f"report: a step of {report['step_ns']}, script {f.top_ns}")
     if parts and span and len(report["ranks"]) == 1 and abs(sum(parts.values()) - span) > NS:
         out["report"] = (out["report"][0], f"report: parts {sum(parts.values())} of {span}")
 
@@ -373,7 +396,9 @@ def compare(f, told):
     if share:
         device, window = share
         wrong = None
-        if f.work and busy >= SURE and device < MOST:
+        if "which 'report' does not count" in str(critpath["notes"]):
+            pass  # it is about the whole recording, and says so
+        elif f.work and busy >= SURE and device < MOST:
             wrong = f"path: {100 * busy:.0f} % busy, critpath {100 * device:.0f} % device"
         elif f.work and busy <= 1 - SURE and device > MOST:
             wrong = f"path: {100 * busy:.0f} % busy, critpath {100 * device:.0f} % device"
@@ -386,7 +411,7 @@ def compare(f, told):
         device = sum(shares.get(k, 0) for k in ("kernels", "communication", "copies"))
         wrong = f"path: {100 * busy:.0f} % busy, simulate {100 * device:.0f} % device" if f.work and (busy >= SURE and device < MOST or busy <= 1 - SURE and device > MOST) else None
         base = simulate["baseline"]
-        if not wrong and len(report["ranks"]) == 1 and report["step_ns"] and base["step_ns"] and abs(base["step_ns"] - report["step_ns"]) > NS:
+        if not wrong and len(report["ranks"]) == 1 and report["step_ns"] and base["step_ns"] and "without detail" not in str(simulate["notes"]) and abs(base["step_ns"] - report["step_ns"]) > NS:
             wrong = f"step: simulate {base['step_ns']}, report {report['step_ns']}"
         out["simulate"] = (f"device {100 * device:.0f} %, error {100 * (base['error_ratio'] or 0):.1f} %", wrong)
     stalls = told.ask("stalls")
