@@ -81,7 +81,7 @@ static enum rp_code channels_last_apply(struct rp_sim_run *run, const struct rp_
     rp_sim_task_vec gone = {0};
     enum rp_code code = rp_whatif_check(&rp_whatif_channels_last, run, args, err);
 
-    run->leans = true;
+    run->leans |= RP_LEANS_RATES;
     if (single)
         left = run->lean == RP_LEAN_FASTER ? 0 : 1;
     for (uint32_t i = 0; i < rp_sim_nnodes(run) && code == RP_OK; i++) {

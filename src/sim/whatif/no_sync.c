@@ -69,7 +69,7 @@ static enum rp_code no_sync_apply(struct rp_sim_run *run, const struct rp_whatif
             continue;
         uint32_t to = run->tasks.edges.at[i].to;
         bool shortly = to < run->nnodes && rp_sim_waited_ns(run, to) < SHORT_WAIT_NS;
-        run->leans |= shortly;
+        run->leans |= shortly ? 1u << RP_LEAN_SLOWER : 0;
         if (!shortly || run->lean != RP_LEAN_SLOWER)
             RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
     }
