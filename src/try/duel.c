@@ -19,9 +19,8 @@
 #define TURN_NS      150e6 /* a turn takes about this long */
 #define TURN_STEPS   50
 #define LEAST_TURNS  3    /* a loop that ends with fewer turns is measured from start to end */
-#define SLOWER_CLOCK 0.95 /* the part of the timed steps that the program tells of */
+#define SLOWER_CLOCK 0.03 /* of a step: by less it may take longer than it tells */
 #define LARGE_GAIN   0.3  /* of a step */
-#define SOME         8    /* one of so many turns */
 #define CLOCK_APART  0.03 /* of a logarithm: clocks of a device vary by less from turn to turn */
 #define LEFT_OUT     2    /* times that an update of later steps is smaller than the other */
 #define BUSY         0.2  /* of a processor */
@@ -30,11 +29,10 @@
 /* ------------------------------------------------------------------ a round of loops */
 
 struct turns { /* of one side in one round */
-    size_t n;
     double ns[TURNS_MOST], spent_ns[TURNS_MOST], log[TURNS_MOST], spent_log[TURNS_MOST];
     double gain[TURNS_MOST], all_gain[TURNS_MOST]; /* by yours, a step and in all */
-    double clock_ns, last_ns; /* of all turns, and of the last one, our clock */
-    size_t told;              /* turns of which it tells all */
+    double late[TURNS_MOST]; /* what a timed step takes longer by our clock, as messages do */
+    double last_ns;          /* of the last turn, a step, by our clock */
 };
 
 RP_PRINTF(2, 3) static void refuse(struct rp_try_side *side, const char *fmt, ...)
@@ -86,14 +84,11 @@ static bool take_turns(struct rp_try_duel *d, struct turns *turns, size_t turn)
         struct turns *t = &turns[i];
 
         t->ns[turn] = side->v.state == RP_TRY_ALIVE ? rp_try_turn(d->s, &side->v, d->turn) : NAN;
-        t->spent_ns[turn] = NAN;
+        t->spent_ns[turn] = t->late[turn] = NAN;
         if (isfinite(t->ns[turn])) {
             t->spent_ns[turn] = (double)side->v.spent_ns / (double)d->turn;
-            double told = t->ns[turn] * (double)d->turn;
-
-            t->told += told >= SLOWER_CLOCK * (double)side->v.timed_ns;
+            t->late[turn] = (double)side->v.timed_ns / (double)d->turn - t->ns[turn];
             t->last_ns = (double)side->v.clock_ns / (double)d->turn;
-            t->clock_ns += (double)side->v.clock_ns;
             side->mhz += side->v.mhz;
             side->mhz_n += side->v.mhz > 0;
         }
@@ -105,14 +100,6 @@ static bool take_turns(struct rp_try_duel *d, struct turns *turns, size_t turn)
         turns[i].spent_log[turn] = log(turns[0].spent_ns[turn]) - log(turns[i].spent_ns[turn]);
     }
     return d->side[0].v.state == RP_TRY_ALIVE;
-}
-
-/* By our clock, the timed steps take as long as the program tells. On a busy machine that is not so
-   in each turn, but in some. */
-static void check_clock(struct rp_try_side *side, const struct turns *t, size_t n)
-{
-    if (t->clock_ns > 2 * TURN_NS && t->told * SOME < n)
-        refuse(side, "its clock was changed: its steps take longer than it tells");
 }
 
 /* What yours gains in the timed steps of a turn, it gains in the whole turn. */
@@ -212,8 +199,9 @@ static void end_round(struct rp_try_duel *d)
 }
 
 static void add_round(struct rp_try_side *side, double ns, double spent_ns, double wall_log,
-                      double spent_log)
+                      double spent_log, double later)
 {
+    side->later[side->n] = later;
     side->ns[side->n] = ns;
     side->spent_ns[side->n] = spent_ns;
     side->log[side->n] = wall_log;
@@ -245,11 +233,12 @@ static bool round_of_loops(struct rp_try_duel *d)
     for (size_t i = 0; i < d->n && good && turn > LEAST_TURNS; i++) {
         struct turns *t = &turns[i];
 
-        check_clock(&d->side[i], t, turn);
         check_gain(d->side, &d->side[i], t, turn);
         if (isfinite(rp_try_middle(t->log, turn)))
             add_round(&d->side[i], rp_try_middle(t->ns, turn), rp_try_middle(t->spent_ns, turn),
-                      rp_try_middle(t->log, turn), rp_try_middle(t->spent_log, turn));
+                      rp_try_middle(t->log, turn), rp_try_middle(t->spent_log, turn),
+                      (rp_try_middle(turns[0].late, turn) - rp_try_middle(t->late, turn)) /
+                          rp_try_middle(turns[0].ns, turn));
     }
     if (good && turn == d->turns)
         judge_all_later(d);
@@ -291,7 +280,7 @@ static bool round_of_wholes(struct rp_try_duel *d)
     for (size_t i = 0; i < d->n; i++)
         if (isfinite(ns[i]))
             add_round(&d->side[i], ns[i], spent[i], log(ns[0]) - log(ns[i]),
-                      log(spent[0]) - log(spent[i]));
+                      log(spent[0]) - log(spent[i]), NAN);
     return true;
 }
 
@@ -330,6 +319,8 @@ static void look_at(struct rp_try_duel *d, struct rp_try_side *side, bool last)
     side->wall = rp_try_mean(side->log, side->n, error);
     side->spent = rp_try_mean(side->spent_log, side->n, error);
     side->verdict = rp_try_judge(&side->wall, 0, last);
+    if (rp_try_mean(side->later, side->n, error).low > SLOWER_CLOCK)
+        refuse(side, "its clock was changed: its steps take longer than it tells");
     if (side->verdict == RP_TRY_FASTER && side->all_gain_ns < side->gain_ns / 2)
         side->verdict = last ? RP_TRY_NOISY : RP_TRY_UNDECIDED;
     enum rp_try_verdict verdict = rp_try_judge(&side->spent, 0, last);
