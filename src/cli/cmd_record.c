@@ -399,7 +399,7 @@ static int record_program(const struct cli_call *call)
                  r.rank < 0 ? "is not empty" : "already holds a recording of this rank");
         return cli_usage("record", &err);
     }
-    if (!r.quiet && strcmp(r.name, folder) != 0)
+    if (strcmp(r.name, folder) != 0)
         fprintf(stderr, "reprise: '%.500s' is not empty: recording into '%.500s'\n", folder,
                 r.name);
     if (pid ? !find_libraries(&r, "sample", &err)
@@ -525,7 +525,7 @@ static int record_from_now(const struct cli_call *call)
         free(live);
         return cli_fail(RP_IO, &err);
     }
-    if (!r.quiet && strcmp(r.name, folder) != 0)
+    if (strcmp(r.name, folder) != 0)
         fprintf(stderr, "reprise: '%.500s' is not empty: recording into '%.500s'\n", folder,
                 r.name);
     int status = record_live(&r, live);

@@ -14,6 +14,7 @@
 #include "job/pipeline.h"
 #include "result/print_units.h"
 #include "trace/device_calls.h"
+#include "trace/meta.h"
 #include "trace/names.h"
 #include "trace/words.h"
 
@@ -534,6 +535,19 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     return rp_report_measure_latency(ctx->t, ctx->arena, &ctx->out->latency, err);
 }
 
+/* " at train.py:88: ValueError: …", from what the recorder notes when an exception ends Python. */
+static const char *ended_text(struct part_ctx *ctx)
+{
+    static const char begin[] = "it ended";
+    const char *note = rp_trace_is_ours(ctx->t) ? rp_trace_note(ctx->t, "error") : NULL;
+
+    if (!note || strncmp(note, begin, sizeof begin - 1) != 0)
+        return NULL;
+    note += sizeof begin - 1;
+    size_t n = strlen(note);
+    return rp_arena_copy(ctx->arena, note, n && note[n - 1] == '"' ? n - 1 : n);
+}
+
 /* Writes "NVIDIA H200"; for a device without a recorded name what is known about it; NULL if no
    device is described. */
 static const char *device_text(struct part_ctx *ctx)
@@ -641,6 +655,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     out->device = device_text(ctx);
     out->framework = trace_text(ctx, ctx->t->framework);
     out->frameworks = rp_trace_frameworks(ctx->t, ctx->arena);
+    out->ended = ended_text(ctx);
     RP_TRY(rp_workload_find(ctx->t, &out->workload, err));
     RP_TRY(rp_device_clock_find(ctx->t, &ctx->segments, ctx->arena, &out->clock, err));
     out->workload.no_bf16 =

@@ -132,6 +132,7 @@ struct rp_kept {
     M(s, PLAIN, int64_t, step_ns)        /* RP_ABSENT_I64 if there are no steps */                \
     M(s, TEXT, device)                                                                            \
     M(s, TEXT, framework)                                                                         \
+    M(s, TEXT, ended)      /* where and by what exception the program ended; or NULL */           \
     M(s, TEXT, frameworks) /* for a recording of ours: frameworks with versions; or NULL */       \
     M(s, TEXT, host)       /* see facts/host/trace_host.h; or NULL */                             \
     M(s, LIST, rp_report_device_row, devices) /* by number */                                     \

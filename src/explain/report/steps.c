@@ -5,10 +5,14 @@
  */
 #include "explain/report/join.h"
 
+#include "base/decides.h"
 #include "trace/words.h"
 
 #include <math.h>
 #include <string.h>
+
+#define ENDS_SAID 3
+RP_LIMIT(ENDS_SAID, "ranks", "whose exceptions are noted; others are counted");
 
 /* How a program of this framework marks its steps; NULL if no line is known. */
 static const char *mark_line(const struct rp_report_part *p)
@@ -84,10 +88,31 @@ static void note_without_detail(struct rp_report_ctx *j, const struct rp_report_
                                          p->nsteps - (size_t)o->without_detail, p->nsteps, device));
 }
 
+/* Notes which exceptions ended the program: often only the first of several ranks tells the cause.
+ */
+static void note_ends(struct rp_report_ctx *j)
+{
+    size_t n = 0;
+
+    for (size_t r = 0; r < j->n; r++) {
+        const char *ended = rp_report_ctx_part(j, r)->ended;
+
+        if (ended && n++ < ENDS_SAID)
+            rp_report_add_note(j, j->n == 1 ? rp_arena_textf(j->arena, "the program ended%s", ended)
+                                            : rp_arena_textf(j->arena, "rank %d ended%s",
+                                                             rp_report_ctx_number(j, r), ended));
+    }
+    if (n > ENDS_SAID)
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena, "%zu more ranks ended by an exception", n - ENDS_SAID));
+}
+
 void rp_report_note_steps(struct rp_report_ctx *j)
 {
     const struct rp_report_part *p = rp_report_ctx_part(j, 0);
     const struct rp_outside *o = &p->outside;
+
+    note_ends(j);
 
     if (p->limited)
         return;
