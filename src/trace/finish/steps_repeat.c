@@ -368,7 +368,7 @@ static bool waits_for_device(const struct rp_builder *b, rp_event e)
 /* Whether the program waits for nearly each of the periods, which are then no layers. */
 static bool is_awaited(const struct sequence *s, size_t from, size_t period)
 {
-    size_t awaited = 0, next = 0, i;
+    size_t awaited = 0, next = 0, i, periods = (s->names.n - from) / period;
 
     for (rp_event e = 0; s->on_device && e < s->b->ev.n; e++) {
         if (!waits_for_device(s->b, e))
@@ -380,7 +380,7 @@ static bool is_awaited(const struct sequence *s, size_t from, size_t period)
         next = (i - 1 - from) / period + 1;
         awaited++;
     }
-    return (double)awaited >= AWAITED_SHARE * (double)((s->names.n - from) / period);
+    return (double)awaited >= AWAITED_SHARE * (double)periods;
 }
 
 static bool is_ours(const struct rp_builder *b)
