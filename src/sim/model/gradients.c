@@ -16,6 +16,7 @@
 #include "sim/model/names.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The work that a call launched, or RP_NONE. */
@@ -37,8 +38,15 @@ static enum rp_code find(struct rp_sim_part *p, const struct rp_coll_reader *arg
 {
     const struct rp_stepgraph *g = &p->graph;
     uint32_t i, lane = RP_NONE, work = RP_NONE;
+    RP_FREED uint8_t *ready = calloc(g->names.n + 1, 1);
+    bool any = false;
 
-    for (i = 0; i < g->nodes.n; i++) {
+    RP_TRY(rp_err_need(ready, err, "simulating"));
+    for (size_t k = 0; k < g->names.n; k++) {
+        ready[k] = rp_sim_means(g->names.at[k], RP_SIM_GRADIENT_READY);
+        any |= ready[k];
+    }
+    for (i = 0; any && i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
         struct rp_sim_gradient x = {
             .node = i, .work = RP_NONE, .bytes = -1, .step = p->notes.at[i].step};
@@ -49,8 +57,7 @@ static enum rp_code find(struct rp_sim_part *p, const struct rp_coll_reader *arg
         }
         if (node->kind == RP_SG_RUNTIME && launched_by(g, i) != RP_NONE)
             work = launched_by(g, i);
-        if (!(p->notes.at[i].flags & RP_SIM_OPENS) ||
-            !rp_sim_means(g->names.at[node->name], RP_SIM_GRADIENT_READY))
+        if (!(p->notes.at[i].flags & RP_SIM_OPENS) || !ready[node->name])
             continue;
         x.work = work;
         x.bytes = rp_coll_input_bytes(args, node->event);

@@ -85,6 +85,7 @@ struct part_ctx {
     RP_VEC(uint32_t) item_of; /* by event: its item + 1, or 0 */
     RP_VEC(uint32_t) name_of; /* by string: its name in the graph + 1, or 0 */
     RP_VEC(uint8_t) sign;     /* by event: phase by its name or by a span around it; IN_LOADER */
+    RP_VEC(rp_event) op;      /* by event: the operator that it is, or that is around it */
     RP_VEC(uint8_t) remote;   /* by track: whether collectives of the host run there */
 };
 
@@ -117,7 +118,8 @@ static void mark_launching(const struct part_ctx *n, uint8_t *launching)
     }
 }
 
-/* A span precedes those inside it, so one pass passes signs down; each name is examined once. */
+/* A span precedes those inside it, so one pass passes signs and operators down; each name is
+   examined once. */
 static enum rp_code sign_events(struct part_ctx *n, struct rp_err *err)
 {
     RP_VEC_LOCAL(uint8_t, by_name);
@@ -125,6 +127,7 @@ static enum rp_code sign_events(struct part_ctx *n, struct rp_err *err)
 
     RP_TRY(rp_vec_reserve(&by_name, (size_t)n->t->str.n + 1, err));
     RP_TRY(rp_vec_reserve(&n->sign, (size_t)n->t->ev.n + 1, err));
+    RP_TRY(rp_vec_reserve(&n->op, (size_t)n->t->ev.n + 1, err));
     RP_TRY(rp_vec_reserve(&launching, (size_t)n->t->ev.n + 1, err));
     memset(by_name.at, SIGN_UNKNOWN, n->t->str.n);
     mark_launching(n, launching.at);
@@ -133,6 +136,9 @@ static enum rp_code sign_events(struct part_ctx *n, struct rp_err *err)
         uint8_t own = name_sign(n, n->t->ev.name[e], by_name.at);
         uint8_t around = parent < e ? n->sign.at[parent] : 0;
 
+        n->op.at[e] = n->t->ev.kind[e] == RP_KIND_CPU_OP ? e
+                      : parent < e                       ? n->op.at[parent]
+                                                         : RP_NONE;
         if (own & PREPARES)
             own = (uint8_t)((own & ~PREPARES) | (launching.at[e] ? 0 : IN_LOADER));
         n->sign.at[e] = (uint8_t)(((own | around) & IN_LOADER) |
@@ -173,7 +179,7 @@ static struct rp_sim_note note_host(const struct part_ctx *n, const struct rp_sg
     struct rp_sim_note note = {0, RP_NO_STEP, RP_PHASE_OTHER, 0};
     rp_event e = node->event;
 
-    note.op = op_name(n, rp_event_around(n->t, e, RP_KIND_CPU_OP));
+    note.op = op_name(n, n->op.at[e]);
     note.step = rp_sim_step_at(n->part, node->start_ns);
     note.phase = n->sign.at[e] & (uint8_t)~IN_LOADER;
     if (node->start_ns == n->t->ev.ts_ns[e])
@@ -322,6 +328,7 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
     rp_vec_release(&n.item_of);
     rp_vec_release(&n.name_of);
     rp_vec_release(&n.sign);
+    rp_vec_release(&n.op);
     rp_vec_release(&n.remote);
     rp_work_release(&work);
     return code;

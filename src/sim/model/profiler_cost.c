@@ -17,6 +17,7 @@
 #include "sim/model/simulated_steps.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SPAN_QUICKS 4.4
@@ -69,41 +70,47 @@ RP_DECISION(OWN_PART, "of what a node takes",
 
 /* ------------------------------------------------------------------ what the trace says */
 
-static bool is_view(const char *name)
-{
-    static const char *const views[] = {"aten::as_strided", "detach", "aten::view", "aten::t",
-                                        "aten::transpose"};
+enum { VIEWS = 5 };
 
-    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++)
+/* 1 + the number of an operator that only describes memory anew; 0: another one. */
+static uint8_t view_of(const char *name)
+{
+    static const char *const views[VIEWS] = {"aten::as_strided", "detach", "aten::view", "aten::t",
+                                             "aten::transpose"};
+
+    for (uint8_t i = 0; i < VIEWS; i++)
         if (!strcmp(name, views[i]))
-            return true;
-    return false;
+            return i + 1;
+    return 0;
 }
 
 /* Finds the quickest of these operators that is frequent and has nothing inside it, by its
    median. */
 static enum rp_code find_quick(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
 {
-    RP_VEC(int64_t) dur = {0};
-    enum rp_code code = RP_OK;
+    RP_VEC(int64_t) dur[VIEWS] = {{0}};
+    RP_FREED uint8_t *view = calloc((size_t)t->str.n + 1, 1);
+    enum rp_code code = rp_err_need(view, err, "simulating");
 
-    for (rp_str s = 0; s < t->str.n && code == RP_OK; s++) {
-        if (!is_view(rp_trace_str(t, s)))
-            continue;
-        dur.n = 0;
-        for (rp_event e = 0; e < t->ev.n && code == RP_OK; e++)
-            if (t->ev.name[e] == s && t->ev.kind[e] == RP_KIND_CPU_OP && t->ev.dur_ns[e] > 0 &&
-                !(e + 1 < t->ev.n && t->ev.parent[e + 1] == e))
-                code = rp_vec_push(&dur, t->ev.dur_ns[e], err);
-        if (code != RP_OK || dur.n < FREQUENT)
-            continue;
-        rp_ns_sort(dur.at, dur.n);
-        if (!p->quick_ns || dur.at[dur.n / 2] < p->quick_ns)
-            p->quick_ns = dur.at[dur.n / 2];
+    for (rp_str s = 0; code == RP_OK && s < t->str.n; s++)
+        view[s] = view_of(rp_trace_str(t, s));
+    for (rp_event e = 0; e < t->ev.n && code == RP_OK; e++) {
+        uint8_t of = view[t->ev.name[e]];
+
+        if (of && t->ev.kind[e] == RP_KIND_CPU_OP && t->ev.dur_ns[e] > 0 &&
+            !(e + 1 < t->ev.n && t->ev.parent[e + 1] == e))
+            code = rp_vec_push(&dur[of - 1], t->ev.dur_ns[e], err);
+    }
+    for (size_t i = 0; i < VIEWS; i++) {
+        size_t n = dur[i].n;
+
+        rp_ns_sort(dur[i].at, n);
+        if (n >= FREQUENT && (!p->quick_ns || dur[i].at[n / 2] < p->quick_ns))
+            p->quick_ns = dur[i].at[n / 2];
+        rp_vec_release(&dur[i]);
     }
     if (p->quick_ns > MOST_QUICK_NS)
         p->quick_ns = 0;
-    rp_vec_release(&dur);
     return code;
 }
 
