@@ -59,7 +59,12 @@ void rp_learned_release(struct rp_learned *model)
 {
     for (size_t i = 0; i < model->fits.n; i++)
         fit_release(&model->fits.at[i]);
-    RP_EACH(rp_vec_release, &model->fits, &model->transfers, &model->smooth, &model->features);
+    RP_EACH(rp_vec_release, &model->fits, &model->transfers, &model->smooth, &model->log_s,
+            &model->kin, &model->features);
+    if (model->smoothing)
+        pthread_mutex_destroy(&model->smoothing->lock);
+    free(model->smoothing);
+    model->smoothing = NULL;
     rp_samples_release(&model->samples);
     rp_arena_release(&model->arena);
 }
@@ -72,10 +77,12 @@ static bool is_kin(const struct rp_sample *a, const struct rp_sample *b)
 }
 
 /* Replaces each time by the middle between the slowest smaller and the fastest larger row, itself
-   included, so that no row contradicts the order. y: logarithms of the times. O(rows^2) per
-   operator. */
-static void smooth_rows(struct rp_learned *m, const double *y, size_t first, size_t end)
+   included, so that no row contradicts the order. O(rows^2) per operator: only operators that
+   somebody asks about are smoothed. */
+static void smooth_rows(const struct rp_learned *m, size_t first, size_t end)
 {
+    const double *y = m->log_s.at;
+
     for (size_t i = first; i < end; i++) {
         double low = y[i], high = low;
 
@@ -89,30 +96,44 @@ static void smooth_rows(struct rp_learned *m, const double *y, size_t first, siz
     }
 }
 
+double rp_learned_smooth(const struct rp_learned *m, size_t row)
+{
+    uint32_t first = m->kin.at[row];
+    atomic_bool *done = &m->smoothing->done[first];
+    size_t end = row + 1;
+
+    if (!rp_op_is_monotone(m->samples.rows.at[row].kind))
+        return m->log_s.at[row];
+    if (atomic_load_explicit(done, memory_order_acquire))
+        return m->smooth.at[row];
+    while (end < m->kin.n && m->kin.at[end] == first)
+        end++;
+    pthread_mutex_lock(&m->smoothing->lock);
+    if (!atomic_load_explicit(done, memory_order_relaxed))
+        smooth_rows(m, first, end);
+    atomic_store_explicit(done, true, memory_order_release);
+    pthread_mutex_unlock(&m->smoothing->lock);
+    return m->smooth.at[row];
+}
+
 enum rp_code rp_learned_prepare(struct rp_learned *m, struct rp_err *err)
 {
     const struct rp_sample *rows = m->samples.rows.at;
-    size_t i, end, n = m->samples.rows.n;
-    double *y;
+    size_t n = m->samples.rows.n;
 
     RP_TRY(rp_vec_reserve(&m->features, n, err));
     RP_TRY(rp_vec_reserve(&m->smooth, n, err));
-    y = malloc((n + 1) * sizeof *y);
-    RP_TRY(rp_err_need(y, err, "learning a cost model"));
-    m->features.n = m->smooth.n = n;
-    for (i = 0; i < n; i++) {
+    RP_TRY(rp_vec_reserve(&m->log_s, n, err));
+    RP_TRY(rp_vec_reserve(&m->kin, n, err));
+    m->smoothing = calloc(1, sizeof *m->smoothing + n * sizeof m->smoothing->done[0]);
+    RP_TRY(rp_err_need(m->smoothing, err, "learning a cost model"));
+    pthread_mutex_init(&m->smoothing->lock, NULL);
+    m->features.n = m->smooth.n = m->log_s.n = m->kin.n = n;
+    for (size_t i = 0; i < n; i++) {
         rp_features_of(&rows[i], (enum rp_op_kind)rows[i].kind, &m->features.at[i]);
-        y[i] = log(rows[i].ns / 1e9);
+        m->log_s.at[i] = log(rows[i].ns / 1e9);
+        m->kin.at[i] = i && is_kin(&rows[i - 1], &rows[i]) ? m->kin.at[i - 1] : (uint32_t)i;
     }
-    for (i = 0; i < n; i = end) {
-        for (end = i + 1; end < n && is_kin(&rows[i], &rows[end]);)
-            end++;
-        if (rp_op_is_monotone(rows[i].kind))
-            smooth_rows(m, y, i, end);
-        else
-            memcpy(m->smooth.at + i, y + i, (end - i) * sizeof *y);
-    }
-    free(y);
     return RP_OK;
 }
 

@@ -17,6 +17,9 @@
 #include "cost/learn/features.h"
 #include "io/output.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 /* A piece of a curve: `gain` times how far feature x is between low and high, 0 to 1. It is a step
    if they are equal. */
 struct rp_curve_piece {
@@ -57,10 +60,19 @@ struct rp_format_gap {
     double quick, slow;
 };
 
+/* What was smoothed; a model may be asked by several threads. */
+struct rp_smoothing {
+    pthread_mutex_t lock;
+    atomic_bool done[]; /* by the first sample */
+};
+
 struct rp_learned {
     struct rp_arena arena;
     struct rp_samples samples; /* sorted by device, operator, format and shape */
-    RP_VEC(double) smooth;     /* by sample: log of seconds, made monotone for operators that are */
+    RP_VEC(double) log_s;      /* by sample: log of seconds */
+    RP_VEC(double) smooth;     /* the same, made monotone for operators that are, when asked for */
+    RP_VEC(uint32_t) kin;      /* by sample: the first of its device, operator and format */
+    struct rp_smoothing *smoothing;
     RP_VEC(struct rp_features) features; /* by sample */
     RP_VEC(struct rp_fit) fits;
     RP_VEC(struct rp_format_gap) transfers;
@@ -137,8 +149,10 @@ double rp_neighbours_shift(const struct rp_learned *model, const struct rp_fit *
                            const struct rp_features *x);
 /* Called when the fits are there: compares formats. (predict.c) */
 enum rp_code rp_learned_compare_formats(struct rp_learned *model, struct rp_err *err);
-/* Called when the rows of a model are there: sets features, order and smooth times. */
+/* Called when the rows of a model are there: sets features, logarithms of times, and kin. */
 enum rp_code rp_learned_prepare(struct rp_learned *model, struct rp_err *err);
+/* The time of a row, as `smooth`. (learn.c) */
+double rp_learned_smooth(const struct rp_learned *model, size_t row);
 
 /* Returns the value below which a part q of n sorted ones lies, interpolated between two of them if
    necessary; n > 0. */

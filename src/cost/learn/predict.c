@@ -91,10 +91,11 @@ static double fit_near_rows(const struct rp_learned *m, const struct rp_fit *fit
          rp_op_is_monotone(s->kind) && i < fit->end && i < m->samples.rows.n; i++) {
         if (m->samples.rows.at[i].type != s->type)
             continue;
-        if (m->smooth.at[i] > low && rp_features_below(&m->features.at[i], x))
-            low = m->smooth.at[i];
-        if (m->smooth.at[i] < high && rp_features_below(x, &m->features.at[i]))
-            high = m->smooth.at[i];
+        double measured = rp_learned_smooth(m, i);
+        if (measured > low && rp_features_below(&m->features.at[i], x))
+            low = measured;
+        if (measured < high && rp_features_below(x, &m->features.at[i]))
+            high = measured;
     }
     return fmin(fmax(y, low), high);
 }
@@ -370,7 +371,7 @@ static void predict_fitted(const struct rp_learned *m, const struct rp_fit *fit,
 
     rp_features_of(s, (enum rp_op_kind)fit->kind, &x);
     if (row) {
-        y = s->kind == RP_OP_FUSED ? log(row->ns / 1e9) : m->smooth.at[at];
+        y = s->kind == RP_OP_FUSED ? log(row->ns / 1e9) : rp_learned_smooth(m, at);
         set_time(out, &x, y, -log(DOUBT_MEASURED), log(DOUBT_MEASURED), RP_MEASURED,
                  "this shape was measured");
         out->low_ns = fmin(out->low_ns, row->ns);
