@@ -211,6 +211,8 @@ static const char *measured_text(struct rp_arena *arena, const struct try_row *r
 
     if (v->state == RP_TRY_FAILED || v->state == RP_TRY_REFUSED)
         return rp_arena_textf(arena, "%s%s", v->state == RP_TRY_FAILED ? "failed: " : "", v->why);
+    if (v == &s->variants[1] && !v->nrounds)
+        return NULL;
     if (v == &s->variants[1] || v->verdict == RP_TRY_FASTER || v->verdict == RP_TRY_SLOWER)
         return percent_text(arena, row->measured_ratio, row->measured_low_ratio,
                             row->measured_high_ratio);
@@ -329,13 +331,23 @@ static const struct rp_try_variant *best_of(const struct rp_try_session *s)
     return best;
 }
 
+static bool any_measured(const struct rp_try_session *s, bool earlier)
+{
+    for (size_t i = 2; i < s->nvariants; i++)
+        if (s->variants[i].state == RP_TRY_MEASURED ||
+            (earlier && s->variants[i].state == RP_TRY_EARLIER))
+            return true;
+    return false;
+}
+
 static void fill_best(struct rp_arena *arena, struct try_root *root, const struct rp_try_session *s)
 {
     const struct rp_try_variant *best = best_of(s);
 
     root->speedup_ratio = NAN;
     if (!best) {
-        root->summary = "no change made the program measurably faster";
+        root->summary = any_measured(s, true) ? "no change made the program measurably faster"
+                                              : "no change could be measured";
         return;
     }
     root->speedup_ratio = exp(-best->interval.median);
@@ -348,14 +360,6 @@ static void fill_best(struct rp_arena *arena, struct try_root *root, const struc
         root->lines[root->nlines++] = line_of(arena, s, best, i);
 }
 
-static bool any_measured(const struct rp_try_session *s)
-{
-    for (size_t i = 2; i < s->nvariants; i++)
-        if (s->variants[i].state == RP_TRY_MEASURED)
-            return true;
-    return false;
-}
-
 static void fill_notes(struct rp_arena *arena, struct try_root *root,
                        const struct rp_try_session *s)
 {
@@ -366,9 +370,9 @@ static void fill_notes(struct rp_arena *arena, struct try_root *root,
         !(control->update_ratio <= RP_TRY_ROUNDING))
         root->warning = "the unchanged program does not repeat itself (its updates differ), so "
                         "those of the changes are not judged: seed its random numbers";
-    else if (any_measured(s) && !isfinite(floor))
+    else if (any_measured(s, false) && !isfinite(floor))
         root->warning = "there were too few rounds for an interval: give more time with '--time'";
-    else if (any_measured(s) && floor > 0)
+    else if (any_measured(s, false) && floor > 0)
         root->warning = rp_arena_textf(arena,
                                        "two unchanged runs differ by up to %.1f %%: smaller "
                                        "differences are not told apart from noise",
