@@ -129,8 +129,8 @@ static void size_link(const struct chaining *c, struct link *l)
     }
     if (!rp_arg_key_text(&c->types, l->op, &types))
         types = 0;
-    struct rp_tensors t =
-        rp_tensors_read(rp_trace_str(c->t, l->dims), types ? rp_trace_str(c->t, types) : NULL);
+    struct rp_fusion_tensors t = rp_fusion_tensors_read(rp_trace_str(c->t, l->dims),
+                                                        types ? rp_trace_str(c->t, types) : NULL);
     l->elements = t.elements;
     if (rp_torch_means(name, RP_TORCH_COPIES)) { /* here the first input is the result */
         l->out = t.first;
@@ -265,7 +265,7 @@ static const char *largest_shape(struct chaining *c, const char *dims, double el
         if (*p == ']' && begin) {
             const char *shape = plain_shape(c->arena, begin, (size_t)(p - begin + 1));
 
-            if (rp_tensors_read(shape, NULL).elements == elements)
+            if (rp_fusion_tensors_read(shape, NULL).elements == elements)
                 return shape;
             begin = NULL;
         }

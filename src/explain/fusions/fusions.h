@@ -16,7 +16,7 @@
 /* ------------------------------------------------------------------ sizes (tensors.c) */
 
 /* What an operator reads, as far as its inputs were recorded. */
-struct rp_tensors {
+struct rp_fusion_tensors {
     double elements; /* elements of the largest input; 0: not known */
     double bytes;    /* of all inputs */
     double width;    /* bytes of each element of the first input */
@@ -25,7 +25,7 @@ struct rp_tensors {
 
 /* Reads "Input Dims" and "Input type": "[[16, 256], [256], []]" and "["float", "float", "Scalar"]".
    types may be NULL, which means four bytes each. */
-struct rp_tensors rp_tensors_read(const char *dims, const char *types);
+struct rp_fusion_tensors rp_fusion_tensors_read(const char *dims, const char *types);
 
 /* The time of a chain as one kernel: longest_ns of its operators; bytes that it still reads and
    writes; bytes_per_ns of the best of its operators. 0: not known. */

@@ -55,7 +55,8 @@ static const char *nth_type(const char *types, size_t nth, size_t *len)
     return NULL;
 }
 
-static void add_tensor(struct rp_tensors *t, double elements, const char *types, size_t input)
+static void add_tensor(struct rp_fusion_tensors *t, double elements, const char *types,
+                       size_t input)
 {
     size_t len = 0;
     const char *type = types ? nth_type(types, input, &len) : NULL;
@@ -71,9 +72,9 @@ static void add_tensor(struct rp_tensors *t, double elements, const char *types,
 }
 
 /* Inputs are the lists inside the outer list; a list of tensors is a list of such lists. */
-struct rp_tensors rp_tensors_read(const char *dims, const char *types)
+struct rp_fusion_tensors rp_fusion_tensors_read(const char *dims, const char *types)
 {
-    struct rp_tensors t = {0};
+    struct rp_fusion_tensors t = {0};
     double elements = 0;
     size_t depth = 0, input = 0;
     const char *p = dims;
@@ -81,7 +82,7 @@ struct rp_tensors rp_tensors_read(const char *dims, const char *types)
     while (*p) {
         if (*p == '[') {
             if (++depth > MOST_DEPTH)
-                return (struct rp_tensors){0};
+                return (struct rp_fusion_tensors){0};
             elements = 0;
         } else if (*p == ']') {
             if (elements > 0)

@@ -259,23 +259,24 @@ static enum rp_code put_instant(struct rp_ctf_reader *r, rp_track track, const c
 enum rp_code rp_ctf_pauses_settle(struct rp_ctf_reader *r, struct rp_err *err)
 {
     int64_t total_ns = 0;
-    size_t n = 0;
+    size_t n = 0, different = 0;
 
     /* One of each process and begin, sorted by both. Several threads of a process report the same
      * pause: the first to go on gives its end. */
     rp_sort(r->pauses.at, r->pauses.n, sizeof *r->pauses.at, by_begin);
     for (size_t i = 0; i < r->pauses.n; i++) {
-        struct rp_ctf_pause *p = &r->pauses.at[i], *before = n ? &r->pauses.at[n - 1] : NULL;
+        struct rp_ctf_pause *p = &r->pauses.at[i],
+                            *before = different ? &r->pauses.at[different - 1] : NULL;
         if (before && before->image == p->image && before->begin == p->begin) {
             if (p->end && (!before->end || p->end < before->end))
                 before->end = p->end;
             if (p->by_helper)
                 before->track = p->track;
         } else {
-            r->pauses.at[n++] = *p;
+            r->pauses.at[different++] = *p;
         }
     }
-    r->pauses.n = n;
+    r->pauses.n = different;
     for (size_t i = 0; i < r->late.n; i++)
         RP_TRY(end_late(r, &r->late.at[i], err));
     for (size_t i = 0; i < r->pauses.n; i++) {

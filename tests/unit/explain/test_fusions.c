@@ -172,9 +172,9 @@ static void sizes_are_read(void **state)
                   {"c10::Float8_e4m3fn", 1},
                   {"c10::Float8_e5m2", 1},
                   {"c10::complex<float>", 8}};
-    struct rp_tensors t =
-        rp_tensors_read("[[16, 256], [256], [], [[2, 3],\n [4]]]",
-                        "[\"c10::BFloat16\", \"float\", \"Scalar\", \"TensorList\"]");
+    struct rp_fusion_tensors t =
+        rp_fusion_tensors_read("[[16, 256], [256], [], [[2, 3],\n [4]]]",
+                               "[\"c10::BFloat16\", \"float\", \"Scalar\", \"TensorList\"]");
 
     UNUSED_STATE(state);
     assert_true(t.elements == 4096 && t.width == 2 && t.first == 8192);
@@ -183,12 +183,12 @@ static void sizes_are_read(void **state)
         char type[64];
 
         snprintf(type, sizeof type, "[\"%s\"]", widths[i].type);
-        t = rp_tensors_read("[[10]]", type);
+        t = rp_fusion_tensors_read("[[10]]", type);
         assert_true(t.width == widths[i].bytes && t.bytes == 10 * widths[i].bytes);
     }
-    t = rp_tensors_read("[[[[[[[[[[", NULL);
+    t = rp_fusion_tensors_read("[[[[[[[[[[", NULL);
     assert_true(t.elements == 0);
-    t = rp_tensors_read("]], 5,[-1, 1e300, 1e300]", NULL);
+    t = rp_fusion_tensors_read("]], 5,[-1, 1e300, 1e300]", NULL);
     assert_false(t.bytes < 0);
 }
 
