@@ -305,7 +305,7 @@ static enum rp_code scrub_text(void *user, struct rp_builder *b, enum rp_text_us
     memcpy(before, c->file.counts, sizeof before);
     clean_text(c, use, key == RP_NONE ? "" : rp_trace_str(c->t, key), s);
     char where[100];
-    if (c->file.scrub->check && memcmp(before, c->file.counts, sizeof c->file.counts)) {
+    if (c->file.scrub->check && memcmp(before, c->file.counts, sizeof c->file.counts) != 0) {
         rp_event e = event_of(c->t, use, key, s);
 
         /* Names the place of the text for the report. */

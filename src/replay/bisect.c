@@ -238,7 +238,7 @@ static enum rp_code bisect_try(struct bisect *b, const struct part *part, enum r
     made.before = b->out->before;
     memcpy(made.message, b->out->message, sizeof made.message);
     *b->out = made;
-    made = (struct rp_reproducer){0};
+    memset(&made, 0, sizeof made); /* nothing is left to release */
     return RP_OK;
 }
 

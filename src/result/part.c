@@ -117,7 +117,7 @@ static enum rp_code copy_text(struct part_copier *c, const char *text, const cha
 {
     uint32_t number = rp_names_find(&c->texts, text);
 
-    *out = number == RP_NONE ? NULL : c->copies.at[number];
+    *out = number < c->copies.n ? c->copies.at[number] : NULL;
     if (!text || *out)
         return RP_OK;
     *out = rp_arena_copy(c->arena, text, strlen(text));

@@ -21,6 +21,7 @@
 #define LEAST_TURNS  3    /* a loop that ends with fewer turns is measured from start to end */
 #define SLOWER_CLOCK 0.03 /* of a step: by less it may take longer than it tells */
 #define LARGE_GAIN   0.3  /* of a step */
+#define MOVED        0.25 /* of a gain: what the steps that are not timed may take longer */
 #define CLOCK_APART  0.03 /* of a logarithm: clocks of a device vary by less from turn to turn */
 #define LEFT_OUT     2    /* times that an update of later steps is smaller than the other */
 #define BUSY         0.2  /* of a processor */
@@ -110,7 +111,7 @@ static void check_gain(struct rp_try_side *yours, struct rp_try_side *side, cons
 
     side->gain_ns += gain;
     side->all_gain_ns += all_gain;
-    if (gain > LARGE_GAIN * rp_try_middle(t->ns, n) && all_gain < gain / 2)
+    if (gain > LARGE_GAIN * rp_try_middle(t->ns, n) && all_gain < gain * (1 - MOVED))
         refuse(yours, "its timed steps are shorter than the others: work was moved out of them");
 }
 

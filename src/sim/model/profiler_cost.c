@@ -78,9 +78,9 @@ static uint8_t view_of(const char *name)
     static const char *const views[VIEWS] = {"aten::as_strided", "detach", "aten::view", "aten::t",
                                              "aten::transpose"};
 
-    for (uint8_t i = 0; i < VIEWS; i++)
+    for (int i = 0; i < VIEWS; i++)
         if (!strcmp(name, views[i]))
-            return i + 1;
+            return (uint8_t)(i + 1);
     return 0;
 }
 
