@@ -39,12 +39,14 @@ static void make_arguments(struct rp_tensor *out[2])
         rp_tensor_set_integer(out[1], i, -7 * (int64_t)i);
 }
 
+static int64_t patience_ns = 300000000; /* for a double that hangs */
+
 static enum rp_code start(const char *misbehave, bool in_process, struct rp_executable **exe,
                           struct rp_err *err)
 {
     bool hangs = strstr(misbehave, "hang-") != NULL;
     struct rp_engine_options options = {.in_process = in_process,
-                                        .timeout_ns = hangs ? 300000000 : 0};
+                                        .timeout_ns = hangs ? patience_ns : 0};
     struct rp_engine_program program = mlir_program();
 
     setenv("PJRT_DOUBLE", misbehave, 1);
@@ -185,19 +187,31 @@ static void aborts(void **state)
     rp_tensor_drop(arguments[1]);
 }
 
+static bool is_patient(void)
+{
+    return (patience_ns *= 2) < 100 * INT64_C(1000000000);
+}
+
 /* A plugin that never comes back is given up, and a later request does not wait for it. */
 static void hangs(void **state)
 {
     struct rp_err err = RP_ERR_INIT;
     struct rp_tensor *arguments[2];
-    struct rp_executable *exe;
+    struct rp_executable *exe = NULL;
     int64_t ns[3];
 
     UNUSED_STATE(state);
     refuses("hang-create", RP_IO, "did not answer for 0.3 s while loading and compiling");
-    refuses("hang-compile", RP_IO, "its last output: the double waits");
+    /* a busy machine may need longer to come to where it hangs */
+    while (start("hang-compile", false, &exe, &err) && !strstr(err.text, "the double waits") &&
+           is_patient())
+        ;
+    assert_null(exe);
+    assert_contains(err.text, "its last output: the double waits");
     make_arguments(arguments);
-    assert_ok(start("hang-run", false, &exe, &err), &err);
+    while (start("hang-run", false, &exe, &err) && is_patient())
+        ;
+    assert_non_null(exe);
     assert_ok(rp_engine_pjrt.upload(exe, arguments, &err), &err);
     assert_code(rp_engine_pjrt.run_timed(exe, 3, ns, &err), RP_IO);
     assert_contains(err.text, "while running the program: its process was killed");
