@@ -91,6 +91,7 @@ CASES = {
     "mlir_constants": (200, PROGRAM),
     "graphdef_chain": (300, PROGRAM[:1] + PROGRAM[3:5]),
     "graphdef_controls": (300, PROGRAM[:1] + PROGRAM[3:5]),
+    "repeated_constants": (100, ("graph", "replay pack {in} --redact --save {out}.tar")),
     "lazy_graphs": (100, READ),
     "lazy_chain": (400, READ),
     "tar_of_traces": (10, ("info", "report")),

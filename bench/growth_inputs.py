@@ -633,6 +633,14 @@ def graphdef_controls(n):
     return INPUT + "".join(graph_node("a%d" % i, "Relu", ["x"], FLOAT) for i in range(n)) + graph_node("last", "Identity", ["x"] + ["^a%d" % i for i in range(n)], FLOAT)
 
 
+@file(".pbtxt")
+def repeated_constants(n):
+    "constants of a TensorFlow graph, each one number for n times as many elements"
+    constant = ('  attr { key: "dtype" value { type: DT_FLOAT } }\n  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: %d } } '
+                'float_val: 7.5 } } }\n' % (64 * n))
+    return INPUT + "".join(graph_node("k%d" % i, "Const", (), constant) for i in range(n)) + graph_node("last", "Identity", ["x"] + ["^k%d" % i for i in range(n)], FLOAT)
+
+
 @file(".txt")
 def lazy_graphs(n):
     "graphs in a file of torch_xla"

@@ -116,19 +116,33 @@ static enum rp_code blank_texts(struct redaction *r, struct rp_bytes tensor)
     return rp_proto_finish(&c, r->err);
 }
 
+/* A list that repeats an element stays as short as it was: it gets one. Numbers of up to two bytes
+   are varints, but for the bytes of FLOAT8_VAL. */
+static void put_element(struct redaction *r, uint32_t list, const unsigned char *value, size_t unit)
+{
+    if (list == RP_TF_TENSOR_HALF_VAL || list == RP_TF_TENSOR_INT_VAL)
+        rp_proto_put_varint(r->to, list, (uint64_t)value[0] | (unit > 1 ? value[1] << 8 : 0));
+    else
+        rp_proto_put_bytes(r->to, list, value, unit);
+}
+
 static enum rp_code put_pattern(struct redaction *r, struct rp_bytes tensor,
-                                const struct rp_tf_value *v)
+                                const struct rp_tf_value *v, uint32_t list)
 {
     struct rp_proto_cursor c = rp_proto_cursor(tensor.at, tensor.n, 0, DEPTH);
-    unsigned char *values = rp_arena_calloc(&r->arena, v->n + 1, rp_literal_unit(v->elem), 16);
+    size_t n = list ? 1 : v->n, unit = rp_literal_unit(v->elem);
+    unsigned char *values = rp_arena_calloc(&r->arena, n + 1, unit, 16);
     struct rp_proto_item it;
 
     RP_TRY(rp_err_need(values, r->err, "redacting"));
-    fill_pattern(v->elem, v->n, values);
+    fill_pattern(v->elem, n, values);
     while (rp_proto_next(&c, &it))
         if (it.number == RP_TF_TENSOR_DTYPE || it.number == RP_TF_TENSOR_TENSOR_SHAPE)
             copy_field(r, &c, &it);
-    rp_proto_put_bytes(r->to, RP_TF_TENSOR_TENSOR_CONTENT, values, v->n * rp_literal_unit(v->elem));
+    if (list)
+        put_element(r, list, values, unit);
+    else
+        rp_proto_put_bytes(r->to, RP_TF_TENSOR_TENSOR_CONTENT, values, n * unit);
     return rp_proto_finish(&c, r->err);
 }
 
@@ -138,15 +152,16 @@ static enum rp_code redact_tensor(struct redaction *r, struct rp_bytes tensor)
     struct rp_proto_item it;
     struct rp_tf_value v;
     uint64_t type = 0;
+    uint32_t list;
 
     while (rp_proto_next(&c, &it))
         if (it.number == RP_TF_TENSOR_DTYPE && it.wire == RP_WIRE_VARINT)
             type = it.value;
     if (type == RP_TF_TYPE_DT_STRING)
         return blank_texts(r, tensor);
-    enum rp_code code = rp_tf_value_decode(tensor, 0, NULL, &r->arena, &v, r->err);
+    enum rp_code code = rp_tf_value_measure(tensor, &v, &list, r->err);
     if (code == RP_OK && is_weight(v.elem, v.n))
-        code = put_pattern(r, tensor, &v);
+        code = put_pattern(r, tensor, &v, list);
     else if (code == RP_OK)
         rp_proto_add_bytes(r->to, tensor.at, tensor.n);
     rp_arena_release(&r->arena);

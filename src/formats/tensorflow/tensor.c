@@ -76,6 +76,13 @@ static const struct list_field {
                    [RP_TF_TENSOR_UINT64_VAL] = {LIST_VARINT, 1},
                    [RP_TF_TENSOR_FLOAT8_VAL] = {LIST_BYTES, 1}};
 
+static const struct list_field *list_of(uint32_t number)
+{
+    return number < sizeof list_fields / sizeof *list_fields && list_fields[number].parts
+               ? &list_fields[number]
+               : NULL;
+}
+
 /* Destination of the entries of a list. */
 struct filling {
     uint8_t *out;
@@ -126,11 +133,9 @@ static enum rp_code from_list(struct rp_proto_cursor c, struct rp_tf_value *out,
     unsigned parts = 1;
 
     while (rp_proto_next(&c, &item)) {
-        const struct list_field *field = item.number < sizeof list_fields / sizeof *list_fields
-                                             ? &list_fields[item.number]
-                                             : NULL;
+        const struct list_field *field = list_of(item.number);
 
-        if (!field || !field->parts)
+        if (!field)
             continue;
         parts = field->parts;
         if ((parts == 2) != (out->elem == RP_ELEM_C64 || out->elem == RP_ELEM_C128))
@@ -168,23 +173,22 @@ static enum rp_code read_head(struct rp_proto_cursor c, struct rp_tf_value *out,
     return rp_proto_finish(&c, err);
 }
 
-enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
-                                const struct rp_limits *limits, struct rp_arena *arena,
-                                struct rp_tf_value *out, struct rp_err *err)
+/* Reads the head, and computes how many elements there are, and whether so much memory may be
+   allocated. */
+static enum rp_code measure(struct rp_bytes message, uint64_t offset,
+                            const struct rp_limits *limits, struct rp_tf_value *out,
+                            struct rp_err *err)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, offset, DEPTH);
+    uint64_t type, most = limits ? limits->held_bytes : RP_LIMITS_DEFAULT.held_bytes;
     struct rp_bytes content = {0};
-    uint64_t type;
 
     memset(out, 0, sizeof *out);
-    RP_TRY(read_head(c, out, &content, &type, err));
+    RP_TRY(read_head(rp_proto_cursor(message.at, message.n, offset, DEPTH), out, &content, &type,
+                     err));
     out->elem = rp_tf_elem_of(type);
     if (out->elem == RP_ELEM_INVALID)
         return rp_err_set(err, RP_UNSUPPORTED, "TensorFlow type %llu is not numeric",
                           (unsigned long long)type);
-
-    /* Computes how many elements there are, and whether so much memory may be allocated. */
-    uint64_t most = limits ? limits->held_bytes : RP_LIMITS_DEFAULT.held_bytes;
     size_t unit = rp_literal_unit(out->elem);
     out->n = 1;
     for (uint32_t i = 0; i < out->rank; i++) {
@@ -193,15 +197,41 @@ enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
         out->n *= (size_t)out->dims[i];
     }
     out->nbytes = out->n * unit;
-    if (content.n) {
-        if (content.n != out->nbytes)
-            return rp_err_set_at(err, RP_FORMAT, offset, "%zu bytes of content instead of %zu",
-                                 content.n, out->nbytes);
-        out->data = content.at;
+    if (content.n && content.n != out->nbytes)
+        return rp_err_set_at(err, RP_FORMAT, offset, "%zu bytes of content instead of %zu",
+                             content.n, out->nbytes);
+    out->data = content.n ? content.at : NULL;
+    return RP_OK;
+}
+
+enum rp_code rp_tf_value_measure(struct rp_bytes message, struct rp_tf_value *out, uint32_t *list,
+                                 struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
+    struct rp_proto_item item;
+    size_t bytes = 0;
+
+    *list = 0;
+    RP_TRY(measure(message, 0, NULL, out, err));
+    while (!out->data && rp_proto_next(&c, &item))
+        if (list_of(item.number)) {
+            *list = item.number;
+            bytes += item.wire == RP_WIRE_BYTES ? item.bytes.n : 1;
+        }
+    if (bytes >= out->n) /* an entry has at least a byte */
+        *list = 0;
+    return out->data ? RP_OK : rp_proto_finish(&c, err);
+}
+
+enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
+                                const struct rp_limits *limits, struct rp_arena *arena,
+                                struct rp_tf_value *out, struct rp_err *err)
+{
+    RP_TRY(measure(message, offset, limits, out, err));
+    if (out->data)
         return RP_OK;
-    }
     uint8_t *bytes = rp_arena_calloc(arena, out->nbytes + 1, 1, 64);
     RP_TRY(rp_err_need(bytes, err, "reading a tensor"));
     out->data = bytes;
-    return from_list(c, out, bytes, err);
+    return from_list(rp_proto_cursor(message.at, message.n, offset, DEPTH), out, bytes, err);
 }

@@ -30,3 +30,11 @@ enum rp_code rp_tf_shape_decode(struct rp_proto_cursor c, struct rp_tf_value *ou
 enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
                                 const struct rp_limits *limits, struct rp_arena *arena,
                                 struct rp_tf_value *out, struct rp_err *err);
+
+/*
+ * Reads type, shape and number of elements alone; data is the bytes in the message, or NULL. *list:
+ * the field of a list that is too short for all elements, so that one is repeated; 0: there is
+ * none.
+ */
+enum rp_code rp_tf_value_measure(struct rp_bytes message, struct rp_tf_value *out, uint32_t *list,
+                                 struct rp_err *err);
