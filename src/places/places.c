@@ -4,6 +4,7 @@
 #include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
+#include "places/clock_steps.h"
 #include "places/peers.h"
 #include "places/rerun.h"
 #include "places/transfers.h"
@@ -796,8 +797,32 @@ static enum rp_code choose(struct finder *f, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the answer */
 
+/* Courses and collectives without the time by which clocks were set. */
+static enum rp_code undo_steps(struct finder *f, struct rp_places_input *in, struct rp_err *err)
+{
+    const struct rp_course **courses = RP_ARENA_NEW(f->arena, const struct rp_course *, in->n + 1);
+    const struct rp_collectives **lists =
+        RP_ARENA_NEW(f->arena, const struct rp_collectives *, in->n + 1);
+
+    RP_TRY(rp_err_need(courses && lists, err, "comparing ranks"));
+    for (size_t r = 0; r < in->n; r++) {
+        courses[r] = in->courses[r];
+        lists[r] = in->lists[r];
+        RP_TRY(rp_course_undo_steps(&in->rendezvous->clocks[r], &courses[r], &lists[r], f->arena,
+                                    err));
+    }
+    in->courses = courses;
+    in->lists = lists;
+    return RP_OK;
+}
+
 static enum rp_code find_places(struct finder *f, struct rp_err *err)
 {
+    struct rp_places_input in = *f->in;
+
+    if (in.rendezvous->nset)
+        RP_TRY(undo_steps(f, &in, err));
+    f->in = &in;
     RP_TRY(
         rp_rerun_init(&f->rerun, f->in->courses, f->in->lists, f->in->n, f->in->rendezvous, err));
     f->out->recorded_ns = f->rerun.recorded_ns;

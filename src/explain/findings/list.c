@@ -41,6 +41,19 @@ enum rp_code rp_findings_measure(const struct rp_finding_rank *rank, struct rp_r
 
 RP_ORDER(by_lost, struct rp_report_finding, RP_DOWN(lost_ns), strcmp(a->id, b->id))
 
+/* What is judged of a rank, without the time by which its clock was set. */
+static int64_t window_of(const struct rp_ranks *ranks, const struct rp_chain *chain, size_t r)
+{
+    const struct rp_breakdown *whole = &rp_report_part_of(ranks, r)->whole;
+    const struct rp_clock *clock = chain->clocks ? &chain->clocks[r] : NULL;
+    int64_t ns = whole->window_ns;
+
+    for (size_t i = 0; clock && i < clock->nsteps; i++)
+        if (clock->steps[i].from_ns > whole->begin_ns && clock->steps[i].from_ns < whole->end_ns)
+            rp_ns_add(&ns, clock->steps[i].add_ns);
+    return ns;
+}
+
 static struct rp_findings findings_of(const struct rp_ranks *ranks, const struct rp_chain *chain,
                                       struct rp_arena *arena, struct rp_report_root *out)
 {
@@ -49,8 +62,8 @@ static struct rp_findings findings_of(const struct rp_ranks *ranks, const struct
 
     /* a rank that comes to its only collective last has hardly a window of its own */
     for (size_t r = 0; r < ranks->n; r++)
-        if (rp_report_part_of(ranks, r)->whole.window_ns > span_ns)
-            span_ns = rp_report_part_of(ranks, r)->whole.window_ns;
+        if (window_of(ranks, chain, r) > span_ns)
+            span_ns = window_of(ranks, chain, r);
     return (struct rp_findings){.ranks = ranks,
                                 .chain = chain,
                                 .arena = arena,

@@ -263,14 +263,13 @@ static bool is_always_last(const struct rp_findings *f)
     return !f->chain->stages && last - n * part > RP_PEERS_CHANCE * sqrt(n * part * (1 - part));
 }
 
-/* A clock that was set makes what a rank recorded around that moment appear longer or shorter.
-   Then, or if the courses cannot tell, the order of the arrivals decides. If the courses can tell,
-   and no place is slow, the ranks' work differs only by chance. */
+/* If the courses cannot tell, the order of the arrivals decides. If they can, and no place is slow,
+   the ranks' work differs only by chance. */
 static void straggler_find(struct rp_findings *f)
 {
     const struct rp_places *places = &f->chain->places;
 
-    if (places->known && !places->unsure && !f->chain->nset && (places->n || !is_always_last(f)))
+    if (places->known && !places->unsure && (places->n || !is_always_last(f)))
         find_places(f);
     else
         find_margins(f);

@@ -117,6 +117,24 @@ static inline void job_work(struct job *j, size_t rank, const char *name, int64_
         j->end_ns = r->now_ns;
 }
 
+/* The clock of a rank is set forward while its host does nothing, which is work of the host. */
+static inline void job_set_clock(struct job *j, size_t rank, int64_t ns)
+{
+    struct job_rank *r = &j->ranks[rank];
+    uint32_t key = job_key(r, "pause");
+
+    r->ops[r->course.nops++] = (struct rp_course_op){.kind = RP_COURSE_HOST,
+                                                     .dur_ns = ns,
+                                                     .first = (uint32_t)r->course.nitems,
+                                                     .n = 1,
+                                                     .ref = RP_NONE,
+                                                     .step = (uint16_t)(j->nsteps - 1)};
+    r->items[r->course.nitems++] = (struct rp_course_item){ns, key, 1};
+    r->mean[key][j->nsteps - 1] += (double)ns;
+    r->count[key][j->nsteps - 1]++;
+    r->apart_ns += ns;
+}
+
 /* early: by how much member 0 leaves before the others. */
 static inline void job_meet_unevenly(struct job *j, const size_t *ranks, size_t n, int64_t ns,
                                      int64_t early)

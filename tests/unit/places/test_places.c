@@ -335,6 +335,35 @@ static void what_hides_costs_nothing(void **state)
     job_release(&j);
 }
 
+/* The clock of host b is set forward while its ranks work on step 5: the time belongs to nobody. */
+static void a_clock_that_is_set_is_no_work(void **state)
+{
+    UNUSED_STATE(state);
+    for (int k = 0; k < 2; k++) {
+        struct job j = job_of(4);
+        struct rp_places p;
+
+        for (size_t s = 0; s < 12; s++) {
+            job_step(&j, s);
+            for (size_t r = 0; r < 4; r++)
+                job_work(&j, r, "mm", (1000 + (k && r == 1 ? 150 : 0)) * JOB_US);
+            job_meet(&j, all, 4, 100 * JOB_US);
+            for (size_t r = 2; r < 4 && s == 5; r++)
+                job_set_clock(&j, r, 50000 * JOB_US);
+        }
+        p = job_places(&j);
+        assert_int_equal(j.found.nset, 2);
+        assert_true(p.known && p.error < 0.001);
+        assert_int_equal(p.n, k);
+        if (k) {
+            assert_ranks(&p, 0, 1, 1, 1);
+            assert_cost(&p, 0, 12 * 150 * JOB_US);
+        }
+        assert_true(p.uneven_ns == 0);
+        job_release(&j);
+    }
+}
+
 /* Rank 2 saves a checkpoint in two of eight steps, which the others do not; where they
    meet without it nobody knows whether it should. */
 static void what_only_one_rank_does_is_abnormal(void **state)
@@ -471,6 +500,7 @@ int test_places(void)
         cmocka_unit_test(the_smallest_place_is_named),
         cmocka_unit_test(a_card_is_slow_where_its_paths_are),
         cmocka_unit_test(what_hides_costs_nothing),
+        cmocka_unit_test(a_clock_that_is_set_is_no_work),
         cmocka_unit_test(what_only_one_rank_does_is_abnormal),
         cmocka_unit_test(a_delay_counts_once),
         cmocka_unit_test(a_slow_group_is_beyond_the_scatter_of_the_best),
