@@ -51,6 +51,7 @@ struct rp_try_side { /* the first is yours */
     size_t mhz_n;
     char clock[RP_TRY_WHY];   /* how the clock differs from that of yours, or "" */
     char refused[RP_TRY_WHY]; /* why it does not compute the same, or "" */
+    int64_t tally; /* of whole runs: the steps of the first, 0 if not known, -1 if they vary */
     const char *same;
 };
 

@@ -119,15 +119,17 @@ static void redirect(const struct rp_try_start *start)
 }
 
 /* Notes the time that the program has used, as three numbers. */
-static void keeper_note(const char *scratch, int64_t wall_ns, const struct rusage *u)
+static void keeper_note(const char *scratch, int64_t wall_ns)
 {
-    long long seconds = (long long)u->ru_utime.tv_sec + u->ru_stime.tv_sec;
-    long long more_us = (long long)u->ru_utime.tv_usec + u->ru_stime.tv_usec;
     char path[PATH_MAX + 16], text[96];
+    struct rusage u;
 
+    getrusage(RUSAGE_CHILDREN, &u); /* also of those that the program did not wait for */
+    long long seconds = (long long)u.ru_utime.tv_sec + u.ru_stime.tv_sec;
+    long long more_us = (long long)u.ru_utime.tv_usec + u.ru_stime.tv_usec;
     snprintf(path, sizeof path, "%s/" RP_TRY_SPENT, scratch);
     int n = snprintf(text, sizeof text, "%lld %lld %lld\n", (long long)wall_ns,
-                     seconds * 1000000000 + more_us * 1000, (long long)u->ru_maxrss * 1024);
+                     seconds * 1000000000 + more_us * 1000, (long long)u.ru_maxrss * 1024);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd >= 0 && write(fd, text, (size_t)n) != n)
         unlink(path);
@@ -138,16 +140,15 @@ static void keeper_note(const char *scratch, int64_t wall_ns, const struct rusag
 /* Waits for the program, or for the order to end. */
 static int keeper_wait(pid_t program, const sigset_t *waited, const char *scratch)
 {
-    int64_t begun_ns = rp_clock_ns();
-    struct rusage usage;
+    int64_t begun_ns = rp_clock_ns(), wall_ns = 0;
     siginfo_t info;
     int status = 0;
 
     for (;;) {
-        pid_t done = wait4(-1, &status, WNOHANG, &usage);
+        pid_t done = waitpid(-1, &status, WNOHANG);
 
         if (done == program) {
-            keeper_note(scratch, rp_clock_ns() - begun_ns, &usage);
+            wall_ns = rp_clock_ns() - begun_ns;
             break;
         }
         if (done > 0)
@@ -158,6 +159,8 @@ static int keeper_wait(pid_t program, const sigset_t *waited, const char *scratc
         }
     }
     kill_descendants();
+    if (wall_ns)
+        keeper_note(scratch, wall_ns);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -183,7 +186,7 @@ static void keeper_run(const struct rp_try_start *start, pid_t parent, int told)
         _exit(125);
     }
     if (start->folders)
-        rp_try_overlay_close(start->folders, start->writes, start->ours);
+        rp_try_overlay_close(start->folders, start->writes, start->scratch);
     pid_t program = fork();
     if (program == 0)
         program_exec(start);

@@ -34,7 +34,6 @@ struct rp_try_start {
     const struct rp_try_folders
         *folders; /* folders behind overlays; NULL if the program really writes */
     const struct rp_try_folders *writes; /* other places to which it may write */
-    const char *ours;                    /* the folder of the session, to which it may write */
 };
 
 struct rp_try_rank {
@@ -103,8 +102,8 @@ void rp_try_child_last_words(const struct rp_try_child *child, char *out, size_t
 /* Called in a child process: from now on the folders are behind overlays whose changes go to
    `scratch`. Returns 0 or an errno. */
 int rp_try_overlay_enter(const struct rp_try_folders *folders, const char *scratch);
-/* Called after that: nothing else can be written except `more`, our own folder and those of the
-   system. Kernels before 5.19 cannot do this. */
+/* Called after that: nothing else can be written except `more`, the folder of this run and those of
+   the system. Kernels before 5.19 cannot do this. */
 void rp_try_overlay_close(const struct rp_try_folders *folders, const struct rp_try_folders *more,
                           const char *scratch);
 /* Whether this machine lets a process without privileges use overlays. */

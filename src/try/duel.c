@@ -89,7 +89,7 @@ static bool take_turns(struct rp_try_duel *d, struct turns *turns, size_t turn)
         if (isfinite(t->ns[turn])) {
             t->spent_ns[turn] = (double)side->v.spent_ns / (double)d->turn;
             t->late[turn] = (double)side->v.timed_ns / (double)d->turn - t->ns[turn];
-            t->last_ns = (double)side->v.clock_ns / (double)d->turn;
+            t->last_ns = (double)side->v.clock_ns / (double)(d->turn + 1); /* with the first */
             side->mhz += side->v.mhz;
             side->mhz_n += side->v.mhz > 0;
         }
@@ -144,7 +144,7 @@ static void judge_updates(struct rp_try_duel *d)
     if (rp_try_compare(d->side->v.update, first->update, &again->difference, NULL) != RP_OK)
         return;
     for (size_t i = 1; i < d->n; i++)
-        if (d->side[i].v.state == RP_TRY_ALIVE)
+        if (d->side[i].v.state == RP_TRY_ALIVE && *d->side[i].v.update)
             rp_try_judge_update(d->s, &d->side[i].v);
 }
 
@@ -263,12 +263,13 @@ static bool round_of_wholes(struct rp_try_duel *d)
         struct rp_try_spent used;
 
         ns[i] = spent[i] = NAN;
-        if (side->v.state == RP_TRY_FAILED)
+        if (side->v.state != RP_TRY_WAITING)
             continue;
         if (rp_try_run_alone(d->s, &side->v, &used)) {
             snprintf(side->last, sizeof side->last, "%s/" RP_TRY_OUT, side->v.child->scratch);
             if (!*side->first)
                 memcpy(side->first, side->last, sizeof side->first);
+            side->tally = !d->rounds || side->tally == side->v.tally ? side->v.tally : -1;
             ns[i] = (double)used.wall_ns;
             spent[i] = (double)used.processor_ns;
             if (used.memory_bytes > side->v.memory_bytes)
@@ -277,6 +278,8 @@ static bool round_of_wholes(struct rp_try_duel *d)
             return false;
         }
     }
+    if (*d->side->v.update)
+        judge_updates(d);
     end_round(d);
     for (size_t i = 0; i < d->n; i++)
         if (isfinite(ns[i]))
@@ -403,13 +406,28 @@ static const char *same_whole(const struct rp_try_duel *d, struct rp_try_side *s
     return "different output";
 }
 
+/* Of a loop that was measured from start to end, updates and the number of steps say more than
+   what is printed, in which numbers may differ by rounding. */
+static const char *same_of(const struct rp_try_duel *d, struct rp_try_side *side)
+{
+    int64_t own = d->side->tally, other = side->tally;
+
+    if (d->whole && own > 0 && other > 0 && own != other)
+        refuse(side, "it does not do the same: it takes %lld step%s instead of %lld",
+               (long long)own, own == 1 ? "" : "s", (long long)other);
+    if (!d->whole || side->v.state == RP_TRY_REFUSED || (side->v.judged && !side->v.exact))
+        return same_loop(d, side);
+    const char *same = same_whole(d, side);
+    return side->v.judged && !*side->refused ? "exact" : same;
+}
+
 #define REPEATED 2 /* number of rounds that show whether yours repeats itself */
 
 static void compare(struct rp_try_duel *d)
 {
     for (size_t i = 1; i < d->n; i++)
         if (d->side[i].n)
-            d->side[i].same = d->whole ? same_whole(d, &d->side[i]) : same_loop(d, &d->side[i]);
+            d->side[i].same = same_of(d, &d->side[i]);
 }
 
 /* ------------------------------------------------------------------ all rounds */

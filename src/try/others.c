@@ -350,6 +350,8 @@ enum rp_code rp_try_other_make(struct rp_try_session *s, const char *what, const
     if (prepare && RUN(out->program.cwd, text, "sh", "-c", prepare) != 0)
         return rp_err_set(err, RP_UNSUPPORTED, "'--prepare' failed in '%s': %s", what,
                           last_line(text));
+    if (!s->allow_writes) /* like yours: what it writes in one round is gone in the next */
+        rp_try_place_add(&s->folders, to);
     return rp_arena_check(arena, "preparing programs", err);
 }
 

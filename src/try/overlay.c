@@ -31,13 +31,15 @@ static bool write_file(const char *path, const char *text)
     return good;
 }
 
-/* Maps the user's ids to themselves. */
+/* Maps the user's ids to themselves. Shared memory and queues of System V outlive processes, so
+   each run gets its own, if the kernel has them. */
 static int enter_namespaces(void)
 {
     unsigned uid = getuid(), gid = getgid();
     char map[64];
 
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNS)) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC) &&
+        unshare(CLONE_NEWUSER | CLONE_NEWNS)) {
         if (unshare(CLONE_NEWNS)) /* with privileges nothing else is needed */
             return errno;
     } else {
@@ -204,7 +206,7 @@ static void allow(int rules, const char *path, uint64_t access)
 void rp_try_overlay_close(const struct rp_try_folders *folders, const struct rp_try_folders *more,
                           const char *scratch)
 {
-    static const char *const systems[] = {"/dev", "/proc", "/sys", "/run"};
+    static const char *const systems[] = {"/dev", "/proc", "/sys"};
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     struct landlock_ruleset_attr all = {.handled_access_fs = handled(version)};
     int rules = version < 2 ? -1

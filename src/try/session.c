@@ -290,6 +290,7 @@ static void env_fill(struct environment *e, const struct rp_try_session *s,
     env_add(e, "PYTHONPATH", text, ':');
     snprintf(text, sizeof text, "%s/" RP_TRY_SOCKET, folder);
     env_set(e, "REPRISE_TRY", mode->alone ? "" : text);
+    env_set(e, "REPRISE_TRY_TALLY", mode->alone && *rp_try_fact(&s->facts, "unit") ? folder : "");
     list_changes(v, text, sizeof text);
     env_set(e, "REPRISE_TRY_CHANGES", text);
     snprintf(text, sizeof text, "%zu", mode->probe);
@@ -331,8 +332,7 @@ void rp_try_start(struct rp_try_session *s, struct rp_try_variant *v,
     struct rp_try_start start = {.scratch = folder,
                                  .cwd = program->cwd,
                                  .folders = s->allow_writes ? NULL : &s->folders,
-                                 .writes = &s->writes,
-                                 .ours = s->scratch};
+                                 .writes = &s->writes};
 
     snprintf(folder, sizeof folder, "%s/%zu", s->scratch, s->started++);
     v->why[0] = v->how[0] = v->update[0] = '\0';
@@ -480,6 +480,25 @@ enum rp_code rp_try_probe(struct rp_try_session *s, struct rp_err *err)
     return code;
 }
 
+/* What the hook wrote at the end of a program whose steps are known: their number, and the update.
+ */
+static void note_tally(struct rp_try_variant *v)
+{
+    long long steps = 0;
+    char path[2 * RP_TRY_PATH];
+
+    snprintf(path, sizeof path, "%s/steps", v->child->scratch);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%lld", &steps) != 1)
+        steps = 0;
+    if (f)
+        fclose(f);
+    v->tally = steps;
+    snprintf(v->update, sizeof v->update, "%s/update", v->child->scratch);
+    if (access(v->update, F_OK))
+        v->update[0] = '\0';
+}
+
 bool rp_try_run_alone(struct rp_try_session *s, struct rp_try_variant *v, struct rp_try_spent *out)
 {
     const struct rp_try_mode mode = {.alone = true};
@@ -494,6 +513,8 @@ bool rp_try_run_alone(struct rp_try_session *s, struct rp_try_variant *v, struct
         fail_by_status(v);
     else if (v->state == RP_TRY_ALIVE && !rp_try_child_spent(v->child, out))
         rp_try_fail(v, "it cannot be seen what it has spent");
+    if (v->state == RP_TRY_ALIVE)
+        note_tally(v);
     return v->state == RP_TRY_ALIVE;
 }
 

@@ -56,6 +56,7 @@ struct rp_try_variant {
     int64_t early_ns;      /* time of the first steps, with all that happens only in them */
     int64_t early_step_ns; /* time of one of them, without the first */
     int64_t compiled, memory_bytes;
+    int64_t tally;                /* steps of a run from start to end, if they are known */
     int64_t spent_ns;             /* processor time of its last turn, and by our clock: */
     int64_t timed_ns, clock_ns;   /* the steps that it times, and the whole turn */
     unsigned mhz;                 /* the clock of the device at its end, or 0 */

@@ -15,7 +15,8 @@ class Device:
 class Tensor:
     """A list of floats."""
 
-    dtype, device = "torch.float32", Device()
+    dtype, device, requires_grad, _version = "torch.float32", Device(), False, 0
+    is_floating_point, is_inference, dim = (lambda self: True), (lambda self: False), (lambda self: 1)
 
     def __init__(self, values):
         self.values = list(values)
@@ -27,6 +28,12 @@ class Tensor:
         return self
 
     contiguous = detach
+
+    def clone(self):
+        return Tensor(self.values)
+
+    def __setitem__(self, part, other):
+        self.values[part] = other.values
 
     def reshape(self, *_):
         return self
@@ -47,6 +54,8 @@ class Tensor:
         return Tensor(a - b for a, b in zip(self.values, other.values))
 
     def __mul__(self, other):
+        if not isinstance(other, Tensor):
+            return Tensor(a * other for a in self.values)
         return Tensor(hash(a) * b for a, b in zip(self.values, other.values))
 
     def sum(self):
@@ -66,6 +75,11 @@ class no_grad:
 
     def __exit__(self, *_):
         return False
+
+
+class inference_mode(no_grad):
+    def __init__(self, _on):
+        pass
 
 
 def manual_seed(seed):
