@@ -48,17 +48,17 @@ struct scrub_root {
 
 static const struct rp_field removed_fields[] = {
     RP_FIELD(struct removed_row, kind, STR, NONE, "kind", "kind of what was removed", 0),
-    RP_FIELD(struct removed_row, count, I64, COUNT, "places", "in so many places of all texts", 0),
+    RP_FIELD(struct removed_row, count, I64, COUNT, "places", "number of places in all texts", 0),
     RP_FIELD(struct removed_row, what, STR, NONE, "what", "what it is", RP_SHORTEN), RP_FIELD_END};
 static const struct rp_type removed_type = {"removed", sizeof(struct removed_row), removed_fields,
                                             NULL};
 
 static const struct rp_field left_fields[] = {
     RP_FIELD(struct rp_left, file, STR, NONE, "file", "the file", RP_SHORTEN),
-    RP_FIELD(struct rp_left, line, I64, COUNT, "line",
-             "of the unpacked file, from 1; absent where it is no text, or writes the text in "
-             "another way",
-             RP_NULLABLE),
+    RP_FIELD(
+        struct rp_left, line, I64, COUNT, "line",
+        "line of the unpacked file, from 1; absent where the file is not text, or writes the text in another way",
+        RP_NULLABLE),
     RP_FIELD(struct rp_left, offset, I64, COUNT, "offset", "byte of the unpacked file, from 0",
              RP_NULLABLE),
     RP_FIELD(struct rp_left, kind, STR, NONE, "kind", "kind of what is left", 0),

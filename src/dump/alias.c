@@ -39,9 +39,9 @@ struct alias_root {
 #define ALIAS_FIELDS                                                                            \
     RP_FIELD(struct alias_row, input, I64, NONE, "input", "number of the parameter", 0),        \
         RP_FIELD(struct alias_row, output, I64, NONE, "output", "number", 0),                   \
-        RP_FIELD(struct alias_row, size_bytes, I64, BYTES, "size", "of the input", 0),          \
-        RP_FIELD(struct alias_row, name, STR, NONE, "name", "of the input", RP_SHORTEN),        \
-        RP_FIELD(struct alias_row, shape, STR, NONE, "shape", "of the input", 0),               \
+        RP_FIELD(struct alias_row, size_bytes, I64, BYTES, "size", "size of the input", 0),     \
+        RP_FIELD(struct alias_row, name, STR, NONE, "name", "name of the input", RP_SHORTEN),   \
+        RP_FIELD(struct alias_row, shape, STR, NONE, "shape", "shape of the input", 0),         \
         RP_FIELD(struct alias_row, line, STR, NONE, "written at", "line that makes the output", \
                  RP_SHORTEN)
 
@@ -53,16 +53,17 @@ static const struct rp_type donated_type = {"input", sizeof(struct alias_row), d
 
 static const struct rp_field possible_fields[] = {
     ALIAS_FIELDS,
-    RP_FIELD(struct alias_row, kind, STR, NONE, NULL, "in place, update, free or copy", 0),
+    RP_FIELD(struct alias_row, kind, STR, NONE, NULL, "one of 'in place', update, free and copy",
+             0),
     RP_FIELD(struct alias_row, why, STR, NONE, "why", "what speaks for it", 0), RP_FIELD_END};
 static const struct rp_type possible_type = {"input", sizeof(struct alias_row), possible_fields,
                                              NULL};
 
 static const struct rp_field root_fields[] = {
-    RP_FIELD(struct alias_root, module, STR, NONE, "module", "of the dump", 0),
+    RP_FIELD(struct alias_root, module, STR, NONE, "module", "module of the dump", 0),
     RP_FIELD(struct alias_root, language, STR, NONE, NULL, "hlo, lazy …", 0),
-    RP_FIELD(struct alias_root, inputs, I64, COUNT, "inputs", "of the program", 0),
-    RP_FIELD(struct alias_root, outputs, I64, COUNT, "outputs", "of the program", 0),
+    RP_FIELD(struct alias_root, inputs, I64, COUNT, "inputs", "inputs of the program", 0),
+    RP_FIELD(struct alias_root, outputs, I64, COUNT, "outputs", "outputs of the program", 0),
     RP_FIELD(struct alias_root, input_bytes, I64, BYTES, NULL, "size of all inputs", 0),
     RP_FIELD(struct alias_root, donated_text, STR, NONE, "donated", "text output only", RP_SCREEN),
     RP_FIELD(struct alias_root, donated_count, I64, COUNT, NULL, "inputs that are donated", 0),

@@ -29,7 +29,7 @@ struct bisect_root {
 };
 
 static const struct rp_field skipped_fields[] = {
-    RP_FIELD(struct skipped_row, number, I64, NONE, "number", "of the program in the dump",
+    RP_FIELD(struct skipped_row, number, I64, NONE, "number", "number of the program in the dump",
              RP_NULLABLE),
     RP_FIELD(struct skipped_row, stage, STR, NONE, "program", "its name", RP_SHORTEN),
     RP_FIELD(struct skipped_row, why, STR, NONE, "cannot run because", "what the engine said",
@@ -41,10 +41,11 @@ static const struct rp_type skipped_type = {"skipped", sizeof(struct skipped_row
 static const struct rp_field root_fields[] = {
     RP_FIELD(struct bisect_root, module, STR, NONE, "module", "that was compiled", 0),
     RP_FIELD(struct bisect_root, inputs, STR, NONE, "inputs", "their source", RP_SHORTEN),
-    RP_FIELD(struct bisect_root, summary, STR, NONE, "answer", "in words", 0),
+    RP_FIELD(struct bisect_root, summary, STR, NONE, "answer", "the answer in words", 0),
     RP_FIELD(struct bisect_root, ok, BOOL, NONE, NULL, "true if no pass is to blame", 0),
     RP_FIELD(struct bisect_root, pass, STR, NONE, "broken by", "the pass", 0),
-    RP_FIELD(struct bisect_root, number, I64, NONE, NULL, "of the program after it", RP_NULLABLE),
+    RP_FIELD(struct bisect_root, number, I64, NONE, NULL, "number of the program after it",
+             RP_NULLABLE),
     RP_FIELD(struct bisect_root, right, STR, NONE, "last right", "program", RP_SHORTEN),
     RP_FIELD(struct bisect_root, wrong, STR, NONE, "first wrong", "program", RP_SHORTEN),
     RP_FIELD(struct bisect_root, operation, STR, NONE, "first to diverge",
@@ -53,11 +54,11 @@ static const struct rp_field root_fields[] = {
              RP_SHORTEN),
     RP_FIELD(struct bisect_root, counterpart, STR, NONE, "counterpart",
              "the operation of the first program that is wrong", 0),
-    RP_FIELD(struct bisect_root, counterpart_source, STR, NONE, "its line", "in the user's program",
-             RP_SHORTEN),
+    RP_FIELD(struct bisect_root, counterpart_source, STR, NONE, "its line",
+             "its line in the user's program", RP_SHORTEN),
     RP_FIELD(struct bisect_root, max_abs, F64, NONE, "difference", "the largest of an element", 0),
-    RP_FIELD(struct bisect_root, stages, I64, COUNT, "programs", "between passes", 0),
-    RP_FIELD(struct bisect_root, runs, I64, COUNT, "programs run", "with the same inputs", 0),
+    RP_FIELD(struct bisect_root, stages, I64, COUNT, "programs", "stages between passes", 0),
+    RP_FIELD(struct bisect_root, runs, I64, COUNT, "programs run", "runs with the same inputs", 0),
     RP_FIELD_LIST(struct bisect_root, skipped, &skipped_type, "skipped", "programs that cannot run",
                   0),
     RP_FIELD_LIST(struct bisect_root, notes, &rp_type_string, "notes", "what is missing", 0),

@@ -34,22 +34,23 @@ struct compiles_root {
 };
 
 static const struct rp_field phase_fields[] = {
-    RP_FIELD(struct phase_row, phase, STR, NONE, "phase", "of a compile", 0),
-    RP_FIELD(struct phase_row, total_ns, I64, NS, "time", "of all compiles, its own", 0),
-    RP_FIELD(struct phase_row, share, F64, RATIO, "share", "of the time of all compiles", RP_BAR),
+    RP_FIELD(struct phase_row, phase, STR, NONE, "phase", "phase of a compile", 0),
+    RP_FIELD(struct phase_row, total_ns, I64, NS, "time", "its own time in all compiles", 0),
+    RP_FIELD(struct phase_row, share, F64, RATIO, "share", "share of the time of all compiles",
+             RP_BAR),
     RP_FIELD(struct phase_row, compiles, I64, COUNT, "compiles", "that have it", 0), RP_FIELD_END};
 static const struct rp_type phase_type = {"phase", sizeof(struct phase_row), phase_fields, NULL};
 
 #define RANK(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rank_row, member, type, unit, title, doc, flags)
 static const struct rp_field rank_fields[] = {
-    RANK(rank, I64, NONE, "rank", "of the process", RP_NULLABLE),
+    RANK(rank, I64, NONE, "rank", "rank of the process", RP_NULLABLE),
     RANK(log, STR, NONE, NULL, "file", 0),
-    RANK(compiles, I64, COUNT, "compiles", "of the process", 0),
+    RANK(compiles, I64, COUNT, "compiles", "number of compiles of the process", 0),
     RANK(graphs, I64, COUNT, "graphs", "that they made", 0),
-    RANK(breaks, I64, COUNT, "breaks", "of graphs", 0),
-    RANK(recompiles, I64, COUNT, "again", "compiles of what was compiled before", 0),
-    RANK(compile_ns, I64, NS, "time", "of its compiles", 0),
+    RANK(breaks, I64, COUNT, "breaks", "number of graph breaks", 0),
+    RANK(recompiles, I64, COUNT, "again", "compiles of functions that were compiled before", 0),
+    RANK(compile_ns, I64, NS, "time", "time of its compiles", 0),
     RANK(differs, STR, NONE, "differs from the first in",
          "the first compile that only one of the two has, or whose graph is another; null: none",
          RP_SHORTEN),
@@ -61,11 +62,11 @@ static const struct rp_type rank_type = {"rank", sizeof(struct rank_row), rank_f
 static const struct rp_field root_fields[] = {
     ROOT(summary, STR, NONE, "compiles", "text output only", RP_SCREEN),
     ROOT(caches, STR, NONE, "caches", "text output only", RP_SCREEN),
-    ROOT(logs, I64, COUNT, NULL, "processes", 0),
-    ROOT(records, I64, COUNT, NULL, "of all logs", 0),
-    ROOT(compile_ns, I64, NS, NULL, "of all compiles", 0),
+    ROOT(logs, I64, COUNT, NULL, "number of processes", 0),
+    ROOT(records, I64, COUNT, NULL, "records of all logs", 0),
+    ROOT(compile_ns, I64, NS, NULL, "time of all compiles", 0),
     ROOT(failed, I64, COUNT, NULL, "compiles that failed: their function runs eagerly", 0),
-    ROOT(recompiled, I64, COUNT, NULL, "compiles of what was compiled before", 0),
+    ROOT(recompiled, I64, COUNT, NULL, "compiles of functions that had been compiled before", 0),
     RP_FIELD_LIST(struct compiles_root, compiles, &rp_compile_row_type, NULL,
                   "in the order of the logs", 0),
     RP_FIELD_SHOWN(struct compiles_root, shown, &rp_compile_row_type, "compiles",

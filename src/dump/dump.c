@@ -30,7 +30,7 @@ struct dump_root {
 };
 
 static const struct rp_field row_fields[] = {
-    RP_FIELD(struct dump_row, word, STR, NONE, "word", "of the command line", 0),
+    RP_FIELD(struct dump_row, word, STR, NONE, "word", "word of the command line", 0),
     RP_FIELD(struct dump_row, summary, STR, NONE, "answers", "what it shows or does", 0),
     RP_FIELD_END};
 static const struct rp_type row_type = {"word", sizeof(struct dump_row), row_fields, NULL};

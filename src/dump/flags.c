@@ -21,9 +21,9 @@ struct flags_root {
 };
 
 static const struct rp_field row_fields[] = {
-    RP_FIELD(struct flag_row, framework, STR, NONE, NULL, "whose it is", 0),
+    RP_FIELD(struct flag_row, framework, STR, NONE, NULL, "the framework that it belongs to", 0),
     RP_FIELD(struct flag_row, where, STR, NONE, NULL, "variable that holds the flag, or null", 0),
-    RP_FIELD(struct flag_row, name, STR, NONE, "name", "of the flag or variable", 0),
+    RP_FIELD(struct flag_row, name, STR, NONE, "name", "name of the flag or variable", 0),
     RP_FIELD(struct flag_row, mark, STR, NONE, "", "removed, or a caution", RP_SCREEN),
     RP_FIELD(struct flag_row, type, STR, NONE, "type", "bool, int, float or text", 0),
     RP_FIELD_AS("default", struct flag_row, fallback, STR, NONE, "default",

@@ -45,7 +45,7 @@ struct fusion_root {
 };
 
 static const struct rp_field op_fields[] = {
-    RP_FIELD(struct fusion_op, name, STR, NONE, "instruction", "before fusion", 0),
+    RP_FIELD(struct fusion_op, name, STR, NONE, "instruction", "name before fusion", 0),
     RP_FIELD(struct fusion_op, state, STR, NONE, "state",
              "fused, not fused, a fusion, no code, not known", 0),
     RP_FIELD(struct fusion_op, why, STR, NONE, "why", "the reason", RP_SHORTEN),
@@ -53,10 +53,11 @@ static const struct rp_field op_fields[] = {
              "what that rests on: log, program or rule", 0),
     RP_FIELD(struct fusion_op, kernel, STR, NONE, "kernel", "instruction that executes it",
              RP_SHORTEN),
-    RP_FIELD_AS("operator", struct fusion_op, operator_, STR, NONE, "operator", "of the framework",
-                RP_SHORTEN | RP_WIDE),
-    RP_FIELD(struct fusion_op, line, STR, NONE, "line", "of the user's code", RP_SHORTEN | RP_WIDE),
-    RP_FIELD(struct fusion_op, steps, I64, COUNT, NULL, "of the log that are about it",
+    RP_FIELD_AS("operator", struct fusion_op, operator_, STR, NONE, "operator",
+                "operator of the framework", RP_SHORTEN | RP_WIDE),
+    RP_FIELD(struct fusion_op, line, STR, NONE, "line", "line of the user's code",
+             RP_SHORTEN | RP_WIDE),
+    RP_FIELD(struct fusion_op, steps, I64, COUNT, NULL, "steps of the log that concern it",
              RP_NULLABLE),
     RP_FIELD(struct fusion_op, fused_into, I64, COUNT, NULL, "consumers it was fused into",
              RP_NULLABLE),
@@ -66,7 +67,7 @@ static const struct rp_field op_fields[] = {
 static const struct rp_type op_type = {"instruction", sizeof(struct fusion_op), op_fields, NULL};
 
 static const struct rp_field step_fields[] = {
-    RP_FIELD(struct fusion_step_row, step, I64, NONE, "step", "of the pass", 0),
+    RP_FIELD(struct fusion_step_row, step, I64, NONE, "step", "step of the pass", 0),
     RP_FIELD(struct fusion_step_row, kind, STR, NONE, NULL, "estimate, ineligible or fused", 0),
     RP_FIELD(struct fusion_step_row, text, STR, NONE, "what happened", "text output only",
              RP_SCREEN),
@@ -82,17 +83,18 @@ static const struct rp_type step_type = {"step", sizeof(struct fusion_step_row),
 static const struct rp_field reason_fields[] = {
     RP_FIELD(struct fusion_reason, count, I64, COUNT, "count",
              "instructions and fusions with this reason", 0),
-    RP_FIELD(struct fusion_reason, reason, STR, NONE, "not fused because", "as XLA says it", 0),
+    RP_FIELD(struct fusion_reason, reason, STR, NONE, "not fused because",
+             "the reason in XLA's words", 0),
     RP_FIELD(struct fusion_reason, example, STR, NONE, "for example", "the first of them", 0),
     RP_FIELD_END};
 static const struct rp_type reason_type = {"reason", sizeof(struct fusion_reason), reason_fields,
                                            NULL};
 
 static const struct rp_field root_fields[] = {
-    RP_FIELD(struct fusion_root, module, STR, NONE, "module", "of the dump", 0),
+    RP_FIELD(struct fusion_root, module, STR, NONE, "module", "module of the dump", 0),
     RP_FIELD(struct fusion_root, log, STR, NONE, NULL, "file of the fusion log", 0),
     RP_FIELD(struct fusion_root, summary, STR, NONE, "fusion", "text output only", RP_SCREEN),
-    RP_FIELD(struct fusion_root, steps, I64, COUNT, NULL, "of the log", RP_NULLABLE),
+    RP_FIELD(struct fusion_root, steps, I64, COUNT, NULL, "steps of the log", RP_NULLABLE),
     RP_FIELD(struct fusion_root, fused, I64, COUNT, NULL, "instructions that were fused", 0),
     RP_FIELD(struct fusion_root, fusions, I64, COUNT, NULL, "fusions in the final program", 0),
     RP_FIELD(struct fusion_root, ineligible, I64, COUNT, NULL,

@@ -43,11 +43,12 @@ struct ls_root {
 
 static const struct rp_field module_fields[] = {
     RP_FIELD(struct ls_module, id, I64, NONE, "module", "number", RP_NULLABLE),
-    RP_FIELD(struct ls_module, name, STR, NONE, "name", "of the module, or the file", RP_WHOLE),
-    RP_FIELD(struct ls_module, folder, STR, NONE, NULL, "of its files", 0),
+    RP_FIELD(struct ls_module, name, STR, NONE, "name", "name of the module, or the file",
+             RP_WHOLE),
+    RP_FIELD(struct ls_module, folder, STR, NONE, NULL, "folder of its files", 0),
     RP_FIELD(struct ls_module, shown_folder, STR, NONE, "folder", "text output only",
              RP_SHORTEN | RP_SCREEN),
-    RP_FIELD(struct ls_module, files, I64, COUNT, "files", "of the module", RP_WIDE),
+    RP_FIELD(struct ls_module, files, I64, COUNT, "files", "files of the module", RP_WIDE),
     RP_FIELD(struct ls_module, stages, I64, COUNT, "stages",
              "programs, without those between passes and of executions", 0),
     RP_FIELD(struct ls_module, passes, I64, COUNT, NULL,
@@ -61,7 +62,7 @@ static const struct rp_field module_fields[] = {
              "instructions before optimisation", RP_NULLABLE | RP_WIDE),
     RP_FIELD(struct ls_module, instructions, I64, COUNT, "instr.",
              "instructions of the last stage before execution", RP_NULLABLE),
-    RP_FIELD(struct ls_module, flops, I64, FLOP, "flops", "of one execution", RP_NULLABLE),
+    RP_FIELD(struct ls_module, flops, I64, FLOP, "flops", "FLOPs of one execution", RP_NULLABLE),
     RP_FIELD(struct ls_module, bytes, I64, BYTES, "traffic",
              "bytes read and written in one execution, without reuse", RP_NULLABLE),
     RP_FIELD(struct ls_module, peak_bytes, I64, BYTES, "peak",
@@ -69,10 +70,11 @@ static const struct rp_field module_fields[] = {
     RP_FIELD(struct ls_module, allocated_bytes, I64, BYTES, NULL,
              "all allocations of the buffer assignment", RP_NULLABLE),
     RP_FIELD(struct ls_module, compile_ns, I64, NS, "compile",
-             "from the first pass to the end of the last", RP_NULLABLE),
+             "time from the first pass to the end of the last", RP_NULLABLE),
     RP_FIELD(struct ls_module, executions, I64, COUNT, "runs", "recorded with their arguments", 0),
     RP_FIELD(struct ls_module, stage, STR, NONE, NULL, "the last stage before execution", 0),
-    RP_FIELD(struct ls_module, hash, STR, NONE, NULL, "of that stage; equal for equal programs", 0),
+    RP_FIELD(struct ls_module, hash, STR, NONE, NULL,
+             "hash of that stage; equal for equal programs", 0),
     RP_FIELD_LIST(struct ls_module, kinds, &rp_type_string, NULL, "kinds of its files", 0),
     RP_FIELD_END};
 static const struct rp_type module_type = {"module", sizeof(struct ls_module), module_fields, NULL};
@@ -81,16 +83,16 @@ static const struct rp_type module_type = {"module", sizeof(struct ls_module), m
     RP_FIELD(struct ls_compile, member, type, unit, title, doc, flags)
 static const struct rp_field compile_fields[] = {
     COMPILE(id, STR, NONE, "compile", "number of the function, and of the compile of it", 0),
-    COMPILE(rank, I64, NONE, NULL, "of the process", RP_NULLABLE),
+    COMPILE(rank, I64, NONE, NULL, "rank of the process", RP_NULLABLE),
     COMPILE(shown_rank, I64, NONE, "rank", "text output only", RP_NULLABLE | RP_SCREEN),
     COMPILE(function, STR, NONE, "function", "that was compiled", RP_SHORTEN),
-    COMPILE(file, STR, NONE, NULL, "of the function", 0),
+    COMPILE(file, STR, NONE, NULL, "file of the function", 0),
     COMPILE(line, I64, NONE, NULL, "its first", RP_NULLABLE),
     COMPILE(place, STR, NONE, "at", "text output only", RP_SCREEN | RP_SHORTEN),
     COMPILE(ops, I64, COUNT, "ops", "calls in Dynamo's graph", RP_NULLABLE),
     COMPILE(breaks, I64, COUNT, "breaks", "graph breaks", 0),
-    COMPILE(again, BOOL, NONE, NULL, "it was compiled before", 0),
-    COMPILE(compile_ns, I64, NS, "time", "of the compile", RP_NULLABLE),
+    COMPILE(again, BOOL, NONE, NULL, "whether it was compiled before", 0),
+    COMPILE(compile_ns, I64, NS, "time", "time of the compile", RP_NULLABLE),
     COMPILE(failed, STR, NONE, NULL, "the error; null: it did not fail", 0),
     COMPILE(state, STR, NONE, "what", "text output only", RP_SCREEN | RP_SHORTEN),
     RP_FIELD_END};
@@ -98,8 +100,8 @@ static const struct rp_type compile_type = {"compile", sizeof(struct ls_compile)
                                             NULL};
 
 static const struct rp_field ignored_fields[] = {
-    RP_FIELD(struct ls_ignored, kind, STR, NONE, "kind", "of files", 0),
-    RP_FIELD(struct ls_ignored, files, I64, COUNT, "files", "of this kind", 0),
+    RP_FIELD(struct ls_ignored, kind, STR, NONE, "kind", "kind of files", 0),
+    RP_FIELD(struct ls_ignored, files, I64, COUNT, "files", "files of this kind", 0),
     RP_FIELD(struct ls_ignored, why, STR, NONE, "not read because", "why they are not read", 0),
     RP_FIELD(struct ls_ignored, example, STR, NONE, NULL, "the first of them", 0), RP_FIELD_END};
 static const struct rp_type ignored_type = {"ignored", sizeof(struct ls_ignored), ignored_fields,

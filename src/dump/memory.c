@@ -62,18 +62,19 @@ struct memory_root {
 
 static const struct rp_field module_fields[] = {
     RP_FIELD(struct memory_module, id, I64, NONE, "module", "number", RP_NULLABLE),
-    RP_FIELD(struct memory_module, module, STR, NONE, "name", "of the module", RP_SHORTEN),
+    RP_FIELD(struct memory_module, module, STR, NONE, "name", "name of the module", RP_SHORTEN),
     RP_FIELD(struct memory_module, allocated_bytes, I64, BYTES, "allocated",
              "all allocations of the buffer assignment", 0),
     RP_FIELD(struct memory_module, reported_bytes, I64, BYTES, "reported",
              "total bytes in XLA's memory usage report", RP_NULLABLE),
     RP_FIELD(struct memory_module, peak_bytes, I64, BYTES, "peak", "live where most is live",
              RP_NULLABLE),
-    RP_FIELD(struct memory_module, heap_bytes, I64, BYTES, "heap", "of temporary buffers", 0),
+    RP_FIELD(struct memory_module, heap_bytes, I64, BYTES, "heap",
+             "size of the heap of temporary buffers", 0),
     RP_FIELD(struct memory_module, fragmentation_bytes, I64, BYTES, "fragmented",
-             "of the heap, never live at once", RP_NULLABLE),
+             "bytes of the heap that are never live at once", RP_NULLABLE),
     RP_FIELD(struct memory_module, padding_bytes, I64, BYTES, NULL,
-             "of values, beyond their elements", RP_NULLABLE),
+             "bytes of values beyond their elements", RP_NULLABLE),
     RP_FIELD(struct memory_module, instructions, I64, COUNT, "positions", "instructions, in order",
              RP_NULLABLE | RP_WIDE),
     RP_FIELD_END};
@@ -81,27 +82,29 @@ static const struct rp_type module_type = {"module", sizeof(struct memory_module
                                            NULL};
 
 static const struct rp_field kind_fields[] = {
-    RP_FIELD(struct memory_kind, kind, STR, NONE, "kind", "of allocation", 0),
-    RP_FIELD(struct memory_kind, allocations, I64, COUNT, "allocations", "of this kind", 0),
-    RP_FIELD(struct memory_kind, bytes, I64, BYTES, "size", "of them", 0),
-    RP_FIELD(struct memory_kind, share, F64, RATIO, "share", "of all allocations", RP_BAR),
+    RP_FIELD(struct memory_kind, kind, STR, NONE, "kind", "kind of allocation", 0),
+    RP_FIELD(struct memory_kind, allocations, I64, COUNT, "allocations",
+             "number of allocations of this kind", 0),
+    RP_FIELD(struct memory_kind, bytes, I64, BYTES, "size", "their bytes", 0),
+    RP_FIELD(struct memory_kind, share, F64, RATIO, "share", "share of all allocations", RP_BAR),
     RP_FIELD_END};
 static const struct rp_type kind_type = {"kind", sizeof(struct memory_kind), kind_fields, NULL};
 
-#define VALUE_FIELDS                                                                          \
-    RP_FIELD(struct memory_value, bytes, I64, BYTES, "size",                                  \
-             "of the value, without what it shares with others in the list", 0),              \
-        RP_FIELD(struct memory_value, value_bytes, I64, BYTES, NULL, "of the value", 0),      \
-        RP_FIELD(struct memory_value, share, F64, RATIO, "share", "of what is live", 0),      \
-        RP_FIELD(struct memory_value, kind, STR, NONE, "kind", "of its allocation", RP_WIDE), \
-        RP_FIELD(struct memory_value, value, STR, NONE, "value", "instruction that makes it", \
-                 RP_SHORTEN),                                                                 \
-        RP_FIELD(struct memory_value, first, I64, NONE, "from", "position", 0),               \
-        RP_FIELD(struct memory_value, last, I64, NONE, "to", "position, included", 0),        \
-        RP_FIELD_AS("operator", struct memory_value, operator_, STR, NONE, "operator",        \
-                    "of the framework", RP_SHORTEN | RP_WIDE),                                \
-        RP_FIELD(struct memory_value, scope, STR, NONE, NULL, "of the operator", 0),          \
-        RP_FIELD(struct memory_value, line, STR, NONE, "line", "of the user's code", RP_SHORTEN)
+#define VALUE_FIELDS                                                                               \
+    RP_FIELD(struct memory_value, bytes, I64, BYTES, "size",                                       \
+             "bytes of the value, without what it shares with others in the list", 0),             \
+        RP_FIELD(struct memory_value, value_bytes, I64, BYTES, NULL, "bytes of the value", 0),     \
+        RP_FIELD(struct memory_value, share, F64, RATIO, "share", "share of what is live", 0),     \
+        RP_FIELD(struct memory_value, kind, STR, NONE, "kind", "kind of its allocation", RP_WIDE), \
+        RP_FIELD(struct memory_value, value, STR, NONE, "value", "instruction that makes it",      \
+                 RP_SHORTEN),                                                                      \
+        RP_FIELD(struct memory_value, first, I64, NONE, "from", "position", 0),                    \
+        RP_FIELD(struct memory_value, last, I64, NONE, "to", "position, included", 0),             \
+        RP_FIELD_AS("operator", struct memory_value, operator_, STR, NONE, "operator",             \
+                    "operator of the framework", RP_SHORTEN | RP_WIDE),                            \
+        RP_FIELD(struct memory_value, scope, STR, NONE, NULL, "scope of the operator", 0),         \
+        RP_FIELD(struct memory_value, line, STR, NONE, "line", "line of the user's code",          \
+                 RP_SHORTEN)
 
 static const struct rp_field value_fields[] = {VALUE_FIELDS, RP_FIELD_END};
 static const struct rp_type value_type = {"value", sizeof(struct memory_value), value_fields, NULL};
@@ -115,32 +118,33 @@ static const struct rp_type longest_type = {"value", sizeof(struct memory_value)
                                             NULL};
 
 static const struct rp_field line_fields[] = {
-    RP_FIELD(struct memory_sum, bytes, I64, BYTES, "size", "of its values", 0),
-    RP_FIELD(struct memory_sum, share, F64, RATIO, "share", "of what is live", RP_BAR),
+    RP_FIELD(struct memory_sum, bytes, I64, BYTES, "size", "bytes of its values", 0),
+    RP_FIELD(struct memory_sum, share, F64, RATIO, "share", "share of what is live", RP_BAR),
     RP_FIELD(struct memory_sum, values, I64, COUNT, "values", "that are live", 0),
-    RP_FIELD(struct memory_sum, name, STR, NONE, "line", "of the user's code", RP_SHORTEN),
+    RP_FIELD(struct memory_sum, name, STR, NONE, "line", "line of the user's code", RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type line_type = {"line", sizeof(struct memory_sum), line_fields, NULL};
 
 static const struct rp_field operator_fields[] = {
-    RP_FIELD(struct memory_sum, bytes, I64, BYTES, "size", "of its values", 0),
-    RP_FIELD(struct memory_sum, share, F64, RATIO, "share", "of what is live", RP_BAR),
+    RP_FIELD(struct memory_sum, bytes, I64, BYTES, "size", "bytes of its values", 0),
+    RP_FIELD(struct memory_sum, share, F64, RATIO, "share", "share of what is live", RP_BAR),
     RP_FIELD(struct memory_sum, values, I64, COUNT, "values", "that are live", 0),
-    RP_FIELD(struct memory_sum, name, STR, NONE, "operator", "with its scope", RP_SHORTEN),
+    RP_FIELD(struct memory_sum, name, STR, NONE, "operator", "name with its scope", RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type operator_type = {"operator", sizeof(struct memory_sum), operator_fields,
                                              NULL};
 
 static const struct rp_field point_fields[] = {
-    RP_FIELD(struct memory_point, position, I64, NONE, "position", "in the order of instructions",
-             0),
+    RP_FIELD(struct memory_point, position, I64, NONE, "position",
+             "position in the order of instructions", 0),
     RP_FIELD(struct memory_point, live_bytes, I64, BYTES, "live", "bytes", 0),
-    RP_FIELD(struct memory_point, instruction, STR, NONE, "instruction", "at the position", 0),
+    RP_FIELD(struct memory_point, instruction, STR, NONE, "instruction",
+             "the instruction at the position", 0),
     RP_FIELD_END};
 static const struct rp_type point_type = {"point", sizeof(struct memory_point), point_fields, NULL};
 
 static const struct rp_field root_fields[] = {
-    RP_FIELD(struct memory_root, module, STR, NONE, "module", "of the dump", 0),
+    RP_FIELD(struct memory_root, module, STR, NONE, "module", "module of the dump", 0),
     RP_FIELD(struct memory_root, source, STR, NONE, NULL,
              "live ranges, heap events, or allocations only", 0),
     RP_FIELD(struct memory_root, allocated_bytes, I64, BYTES, "allocated",
@@ -153,23 +157,29 @@ static const struct rp_field root_fields[] = {
              RP_NULLABLE),
     RP_FIELD(struct memory_root, stated_peak_bytes, I64, BYTES, NULL,
              "peak that XLA's live ranges state", RP_NULLABLE),
-    RP_FIELD(struct memory_root, peak_position, I64, NONE, NULL, "of it", RP_NULLABLE),
-    RP_FIELD(struct memory_root, peak_instruction, STR, NONE, NULL, "at that position", 0),
-    RP_FIELD(struct memory_root, positions, I64, COUNT, NULL, "in the order of instructions",
+    RP_FIELD(struct memory_root, peak_position, I64, NONE, NULL, "position of the peak",
              RP_NULLABLE),
+    RP_FIELD(struct memory_root, peak_instruction, STR, NONE, NULL, "the instruction at the peak",
+             0),
+    RP_FIELD(struct memory_root, positions, I64, COUNT, NULL,
+             "positions in the order of instructions", RP_NULLABLE),
     RP_FIELD(struct memory_root, heap_text, STR, NONE, "heap", "text output only", RP_SCREEN),
-    RP_FIELD(struct memory_root, heap_bytes, I64, BYTES, NULL, "of temporary buffers", 0),
+    RP_FIELD(struct memory_root, heap_bytes, I64, BYTES, NULL,
+             "size of the heap of temporary buffers", 0),
     RP_FIELD(struct memory_root, heap_live_bytes, I64, BYTES, NULL,
-             "of the heap, live where most of it is", RP_NULLABLE),
+             "bytes of the heap that are live where most of it is", RP_NULLABLE),
     RP_FIELD(struct memory_root, fragmentation_bytes, I64, BYTES, NULL,
-             "of the heap, never live at once", RP_NULLABLE),
-    RP_FIELD(struct memory_root, fragmentation_ratio, F64, RATIO, NULL, "of the heap", 0),
+             "bytes of the heap that are never live at once", RP_NULLABLE),
+    RP_FIELD(struct memory_root, fragmentation_ratio, F64, RATIO, NULL,
+             "fragmentation_bytes / bytes of the heap", 0),
     RP_FIELD(struct memory_root, padding_bytes, I64, BYTES, NULL,
-             "of values, beyond their elements", RP_NULLABLE),
+             "bytes of values beyond their elements", RP_NULLABLE),
     RP_FIELD(struct memory_root, at_text, STR, NONE, "live at", "text output only", RP_SCREEN),
-    RP_FIELD(struct memory_root, at_position, I64, NONE, NULL, "of the lists below", RP_NULLABLE),
+    RP_FIELD(struct memory_root, at_position, I64, NONE, NULL,
+             "the position that the lists below describe", RP_NULLABLE),
     RP_FIELD(struct memory_root, at_bytes, I64, BYTES, NULL, "live there", RP_NULLABLE),
-    RP_FIELD(struct memory_root, at_instruction, STR, NONE, NULL, "at that position", 0),
+    RP_FIELD(struct memory_root, at_instruction, STR, NONE, NULL,
+             "the instruction at that position", 0),
     RP_FIELD_LIST(struct memory_root, kinds, &kind_type, "allocations", "by kind", 0),
     RP_FIELD_LIST(struct memory_root, lines, &line_type, "live by line",
                   "of the user's code, at the position", 0),

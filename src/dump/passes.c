@@ -52,13 +52,14 @@ struct passes_root {
 
 static const struct rp_field pass_fields[] = {
     RP_FIELD(struct pass_row, number, I64, NONE, "number",
-             "in the order of the compilation; of a dumped program its number", RP_NULLABLE),
+             "number in the order of compilation; for a dumped program, its own number",
+             RP_NULLABLE),
     RP_FIELD(struct pass_row, pipeline, STR, NONE, "pipeline", "the pass belongs to",
              RP_SHORTEN | RP_WIDE),
     RP_FIELD(struct pass_row, pass, STR, NONE, "pass", "name", 0),
     RP_FIELD(struct pass_row, effect, STR, NONE, NULL, "changed, nothing or not known", 0),
-    RP_FIELD(struct pass_row, time_ns, I64, NS, "time", "of the pass", RP_NULLABLE),
-    RP_FIELD(struct pass_row, self_ns, I64, NS, NULL, "without the passes that it runs itself",
+    RP_FIELD(struct pass_row, time_ns, I64, NS, "time", "time of the pass", RP_NULLABLE),
+    RP_FIELD(struct pass_row, self_ns, I64, NS, NULL, "time without the passes that it runs itself",
              RP_NULLABLE),
     RP_FIELD(struct pass_row, before, I64, COUNT, NULL, "instructions before the pass",
              RP_NULLABLE),
@@ -79,7 +80,7 @@ static const struct rp_field pass_fields[] = {
     RP_FIELD(struct pass_row, bytes, F64, BYTES, NULL, "read and written, more than before", 0),
     RP_FIELD(struct pass_row, bytes_text, STR, NONE, "traffic", "text output only",
              RP_SCREEN | RP_WIDE),
-    RP_FIELD(struct pass_row, what, STR, NONE, "what changed", "by opcode", RP_WHOLE),
+    RP_FIELD(struct pass_row, what, STR, NONE, "what changed", "work by opcode", RP_WHOLE),
     RP_FIELD(struct pass_row, stage, STR, NONE, NULL, "the program after the pass", 0),
     RP_FIELD_END};
 static const struct rp_type pass_type = {"pass", sizeof(struct pass_row), pass_fields, NULL};
@@ -90,16 +91,17 @@ static const struct rp_field profile_fields[] = {
     RP_FIELD(struct pass_profile, changed, I64, COUNT, "changed", "runs that changed the module",
              0),
     RP_FIELD(struct pass_profile, time_ns, I64, NS, "time",
-             "of all runs, without the passes that they run themselves", RP_LARGEST),
-    RP_FIELD(struct pass_profile, share, F64, RATIO, "share", "of the time of all passes", RP_BAR),
+             "time of all runs, without the passes that they run themselves", RP_LARGEST),
+    RP_FIELD(struct pass_profile, share, F64, RATIO, "share", "share of the time of all passes",
+             RP_BAR),
     RP_FIELD_END};
 static const struct rp_type profile_type = {"row", sizeof(struct pass_profile), profile_fields,
                                             NULL};
 
 static const struct rp_field detail_fields[] = {
     RP_FIELD(struct detail_row, count, I64, COUNT, "count", "operations that changed so", 0),
-    RP_FIELD(struct detail_row, kind, STR, NONE, "kind", "of the change", 0),
-    RP_FIELD(struct detail_row, what, STR, NONE, NULL, "before and after", 0),
+    RP_FIELD(struct detail_row, kind, STR, NONE, "kind", "kind of the change", 0),
+    RP_FIELD(struct detail_row, what, STR, NONE, NULL, "values before and after", 0),
     RP_FIELD(struct detail_row, where, STR, NONE, NULL, "scope or layer", 0),
     RP_FIELD(struct detail_row, place, STR, NONE, NULL, "source line", 0),
     RP_FIELD(struct detail_row, text, STR, NONE, "what", "text output only", RP_SCREEN),
@@ -115,7 +117,7 @@ static const struct rp_field root_fields[] = {
              0),
     RP_FIELD(struct passes_root, changed_count, I64, COUNT, NULL, "passes that changed the module",
              0),
-    RP_FIELD(struct passes_root, time_ns, I64, NS, NULL, "of all passes", RP_NULLABLE),
+    RP_FIELD(struct passes_root, time_ns, I64, NS, NULL, "time of all passes", RP_NULLABLE),
     RP_FIELD_LIST(struct passes_root, profile, &profile_type, "compile time",
                   "by pass, longest first", 0),
     RP_FIELD_LIST(struct passes_root, passes, &pass_type, NULL, "in the order of the compilation",

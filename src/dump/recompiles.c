@@ -37,12 +37,12 @@ struct recompiles_root {
 #define GUARD(key, member, type, doc, flags) \
     RP_FIELD_AS(key, struct rp_compile_guard, member, type, NONE, NULL, doc, flags)
 static const struct rp_field guard_fields[] = {
-    GUARD("text", is.text, STR, "as in the log", 0),
+    GUARD("text", is.text, STR, "text in the log", 0),
     GUARD("entry", is.entry, STR, "the compile that did not fit", 0),
     GUARD("kind", is.kind, STR, "size, dtype, constant …", 0),
     GUARD("what", is.what, STR, "what differed", 0),
     GUARD("avoid", is.avoid, STR, "how to avoid it", 0),
-    GUARD("file", file, STR, "of the line that made the guard; null: not stated", 0),
+    GUARD("file", file, STR, "file of the line that made the guard; null: not stated", 0),
     GUARD("line", is.line, I64, "likewise", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type guard_type = {"guard", sizeof(struct rp_compile_guard), guard_fields,
@@ -52,19 +52,20 @@ static const struct rp_type guard_type = {"guard", sizeof(struct rp_compile_guar
     RP_FIELD(struct again_row, member, type, unit, title, doc, flags)
 static const struct rp_field again_fields[] = {
     ROW(id, STR, NONE, "compile", "number of the function, and of the compile of it", 0),
-    ROW(rank, I64, NONE, NULL, "of the process", RP_NULLABLE),
+    ROW(rank, I64, NONE, NULL, "rank of the process", RP_NULLABLE),
     ROW(shown_rank, I64, NONE, "rank", "text output only", RP_NULLABLE | RP_SCREEN),
     ROW(function, STR, NONE, "function", "that was compiled", RP_SHORTEN),
-    ROW(file, STR, NONE, NULL, "of the function", 0),
+    ROW(file, STR, NONE, NULL, "file of the function", 0),
     ROW(line, I64, NONE, NULL, "its first", RP_NULLABLE),
-    ROW(compile_ns, I64, NS, "time", "of the compile", RP_NULLABLE),
+    ROW(compile_ns, I64, NS, "time", "time of the compile", RP_NULLABLE),
     ROW(kind, STR, NONE, "because of",
         "the kind of guard that most of the compiles before failed by", 0),
-    ROW(what, STR, NONE, "what differed", "from the newest of these compiles", RP_SHORTEN),
+    ROW(what, STR, NONE, "what differed", "what differed, from the newest of these compiles",
+        RP_SHORTEN),
     ROW(where, STR, NONE, "guard made at", "text output only", RP_SCREEN | RP_WIDE),
     ROW(avoid, STR, NONE, NULL, "how to avoid it", 0),
-    ROW(dynamic, BOOL, NONE, NULL, "the new graph takes any size", 0),
-    ROW(limited, BOOL, NONE, NULL, "the limit of compiles was reached", 0),
+    ROW(dynamic, BOOL, NONE, NULL, "whether the new graph takes any size", 0),
+    ROW(limited, BOOL, NONE, NULL, "whether the limit of compiles was reached", 0),
     RP_FIELD_LIST(struct again_row, guards, &guard_type, NULL, "one for each compile before", 0),
     RP_FIELD_END};
 static const struct rp_type again_type = {"recompile", sizeof(struct again_row), again_fields,
@@ -75,10 +76,10 @@ static const struct rp_type again_type = {"recompile", sizeof(struct again_row),
 static const struct rp_field function_fields[] = {
     FUNCTION(function, STR, NONE, "function", "that was compiled several times", RP_SHORTEN),
     FUNCTION(place, STR, NONE, "at", "file and first line", 0),
-    FUNCTION(compiles, I64, COUNT, "compiles", "of it, all processes", 0),
-    FUNCTION(again, I64, COUNT, "again", "of them, not the first", 0),
-    FUNCTION(compile_ns, I64, NS, "their time", "of those that are not the first", 0),
-    FUNCTION(limited, BOOL, NONE, "gave up", "the limit of compiles was reached", 0),
+    FUNCTION(compiles, I64, COUNT, "compiles", "number of its compiles in all processes", 0),
+    FUNCTION(again, I64, COUNT, "again", "those that are not the first", 0),
+    FUNCTION(compile_ns, I64, NS, "their time", "time of those that are not the first", 0),
+    FUNCTION(limited, BOOL, NONE, "gave up", "whether the limit of compiles was reached", 0),
     RP_FIELD_END};
 static const struct rp_type function_type = {"function", sizeof(struct function_row),
                                              function_fields, NULL};
@@ -88,8 +89,8 @@ static const struct rp_type function_type = {"function", sizeof(struct function_
 static const struct rp_field root_fields[] = {
     ROOT(summary, STR, NONE, "recompiles", "text output only", RP_SCREEN),
     ROOT(count, I64, COUNT, NULL, "compiles of what was compiled before", 0),
-    ROOT(compile_ns, I64, NS, NULL, "of them", 0),
-    ROOT(compiles, I64, COUNT, NULL, "in the logs", 0),
+    ROOT(compile_ns, I64, NS, NULL, "their compile time", 0),
+    ROOT(compiles, I64, COUNT, NULL, "number of compiles in the logs", 0),
     RP_FIELD_LIST(struct recompiles_root, functions, &function_type, "functions",
                   "that were compiled again", 0),
     RP_FIELD_LIST(struct recompiles_root, recompiles, &again_type, "recompiles",

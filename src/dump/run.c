@@ -37,7 +37,8 @@ struct run_root {
 
 static const struct rp_field framework_fields[] = {
     RP_FIELD(struct run_framework, name, STR, NONE, "framework", "its name", 0),
-    RP_FIELD(struct run_framework, version, STR, NONE, "version", "of the package, or null", 0),
+    RP_FIELD(struct run_framework, version, STR, NONE, "version", "version of the package, or null",
+             0),
     RP_FIELD(struct run_framework, package, STR, NONE, "found in", "folder of the package",
              RP_SHORTEN),
     RP_FIELD_END};
@@ -56,7 +57,8 @@ static const struct rp_type variable_type = {"variable", sizeof(struct rp_dump_v
 
 static const struct rp_field dropped_fields[] = {
     RP_FIELD(struct rp_dump_dropped, variable, STR, NONE, "variable", "where it was", 0),
-    RP_FIELD(struct rp_dump_dropped, flag, STR, NONE, "flag", "as the user wrote it", RP_SHORTEN),
+    RP_FIELD(struct rp_dump_dropped, flag, STR, NONE, "flag", "the flag as the user wrote it",
+             RP_SHORTEN),
     RP_FIELD(struct rp_dump_dropped, because, STR, NONE, "because", "why it is not passed on",
              RP_SHORTEN),
     RP_FIELD_END};
@@ -64,11 +66,12 @@ static const struct rp_type dropped_type = {"dropped", sizeof(struct rp_dump_dro
                                             dropped_fields, NULL};
 
 static const struct rp_field root_fields[] = {
-    RP_FIELD(struct run_root, folder, STR, NONE, "folder", "of the dumps", RP_SHORTEN),
-    RP_FIELD(struct run_root, rank, I64, NONE, "rank", "of this process under its launcher",
+    RP_FIELD(struct run_root, folder, STR, NONE, "folder", "folder of the dumps", RP_SHORTEN),
+    RP_FIELD(struct run_root, rank, I64, NONE, "rank", "rank of this process under its launcher",
              RP_NULLABLE),
     RP_FIELD(struct run_root, preset, STR, NONE, "preset", "what is written down", 0),
-    RP_FIELD(struct run_root, interpreter, STR, NONE, "interpreter", "of the command, or null", 0),
+    RP_FIELD(struct run_root, interpreter, STR, NONE, "interpreter",
+             "interpreter of the command, or null", 0),
     RP_FIELD(struct run_root, summary, STR, NONE, NULL, "one line", 0),
     RP_FIELD_LIST(struct run_root, frameworks, &framework_type, "frameworks",
                   "that the interpreter finds", 0),

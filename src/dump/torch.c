@@ -13,12 +13,12 @@
 
 static const struct rp_field kernel_fields[] = {
     RP_FIELD(struct rp_compile_kernel, name, STR, NONE, NULL,
-             "of the generated kernel, or of the function that is called", 0),
-    RP_FIELD(struct rp_compile_kernel, calls, I64, COUNT, NULL, "in one run of the graph", 0),
+             "name of the generated kernel, or of the function that is called", 0),
+    RP_FIELD(struct rp_compile_kernel, calls, I64, COUNT, NULL, "calls in one run of the graph", 0),
     RP_FIELD_LIST(struct rp_compile_kernel, lines, &rp_type_string, NULL,
                   "lines of the program that the calls are of", 0),
     RP_FIELD(struct rp_compile_kernel, from, STR, NONE, NULL,
-             "what says so: handle, fragment, node or graph; null: nothing", 0),
+             "the evidence for it: handle, fragment, node or graph; null: none", 0),
     RP_FIELD_END};
 static const struct rp_type kernel_type = {"kernel", sizeof(struct rp_compile_kernel),
                                            kernel_fields, NULL};
@@ -27,7 +27,7 @@ static const struct rp_field graph_fields[] = {
     RP_FIELD(struct rp_compile_graph, direction, STR, NONE, NULL,
              "forward, backward, inference or unknown", 0),
     RP_FIELD(struct rp_compile_graph, key, STR, NONE, NULL,
-             "of the FX graph cache, which profiles name; null: not known", 0),
+             "key in the cache of FX graphs, which profiles name; null: not known", 0),
     RP_FIELD(struct rp_compile_graph, cache, STR, NONE, NULL, "miss, hit or bypass; or null", 0),
     RP_FIELD_LIST(struct rp_compile_graph, kernels, &kernel_type, NULL, "in order of their first",
                   0),
@@ -40,7 +40,7 @@ static const struct rp_type graph_type = {"graph", sizeof(struct rp_compile_grap
 static const struct rp_field phase_fields[] = {
     PHASE("restarts", RP_TORCH_IN_RESTARTS, "attempts that were given up, at graph breaks"),
     PHASE("dynamo", RP_TORCH_IN_DYNAMO, "tracing of Python, guards"),
-    PHASE("passes", RP_TORCH_IN_PASSES, "over graphs: pre-grad, joint, post-grad"),
+    PHASE("passes", RP_TORCH_IN_PASSES, "passes over graphs: pre-grad, joint, post-grad"),
     PHASE("aot", RP_TORCH_IN_AOT, "AOTAutograd: joint graph, its division into two"),
     PHASE("inductor", RP_TORCH_IN_INDUCTOR, "lowering, scheduling"),
     PHASE("codegen", RP_TORCH_IN_CODEGEN, "writing code; on a CPU its C++ compiler, too"),
@@ -50,21 +50,24 @@ static const struct rp_type phases_type = {"phases", sizeof(struct rp_compile_ph
                                            NULL};
 
 static const struct rp_field caches_fields[] = {
-    RP_FIELD(struct rp_compile_caches, fx, STR, NONE, NULL, "of FX graphs: miss, hit or bypass", 0),
-    RP_FIELD(struct rp_compile_caches, aot, STR, NONE, NULL, "of AOTAutograd", 0), RP_FIELD_END};
+    RP_FIELD(struct rp_compile_caches, fx, STR, NONE, NULL,
+             "result of the cache of FX graphs: miss, hit or bypass", 0),
+    RP_FIELD(struct rp_compile_caches, aot, STR, NONE, NULL, "result of the cache of AOTAutograd",
+             0),
+    RP_FIELD_END};
 static const struct rp_type caches_type = {"cache", sizeof(struct rp_compile_caches), caches_fields,
                                            NULL};
 
 #define GUARD(key, member, type, title, doc, flags) \
     RP_FIELD_AS(key, struct rp_compile_guard, member, type, NONE, title, doc, flags)
 static const struct rp_field guard_fields[] = {
-    GUARD("text", is.text, STR, NULL, "as in the log", 0),
+    GUARD("text", is.text, STR, NULL, "text in the log", 0),
     GUARD("entry", is.entry, STR, NULL, "the compile that did not fit", 0),
     GUARD("kind", is.kind, STR, NULL, "size, dtype, constant …", 0),
     GUARD("what", is.what, STR, NULL, "what differed", 0),
     GUARD("avoid", is.avoid, STR, NULL, "how to avoid it", 0),
     RP_FIELD(struct rp_compile_guard, file, STR, NONE, NULL,
-             "of the line that made the guard; null: not stated", 0),
+             "file of the line that made the guard; null: not stated", 0),
     GUARD("line", is.line, I64, NULL, "likewise", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type guard_type = {"guard", sizeof(struct rp_compile_guard), guard_fields,
@@ -83,12 +86,12 @@ static const struct rp_type cause_type = {"cause", sizeof(struct rp_compile_caus
 static const struct rp_field row_fields[] = {
     ROW(id, STR, NONE, "compile", "number of the function, and of the compile of it", 0),
     ROW(occurrence, I64, COUNT, NULL, "ids repeat after torch._dynamo.reset(): 0, 1, …", 0),
-    ROW(rank, I64, NONE, NULL, "of the process", RP_NULLABLE),
+    ROW(rank, I64, NONE, NULL, "rank of the process", RP_NULLABLE),
     ROW(shown_rank, I64, NONE, "rank", "text output only", RP_NULLABLE | RP_SCREEN),
-    ROW(pid, I64, NONE, NULL, "of the process", RP_NULLABLE),
+    ROW(pid, I64, NONE, NULL, "id of the process", RP_NULLABLE),
     ROW(log, STR, NONE, NULL, "file", 0),
     ROW(function, STR, NONE, "function", "that was compiled; null: not known", RP_SHORTEN),
-    ROW(file, STR, NONE, NULL, "of the function", 0),
+    ROW(file, STR, NONE, NULL, "file of the function", 0),
     ROW(line, I64, NONE, NULL, "its first", RP_NULLABLE),
     ROW(place, STR, NONE, "at", "text output only", RP_SCREEN | RP_SHORTEN),
     ROW(ops, I64, COUNT, "ops", "calls in Dynamo's graph", RP_NULLABLE),
@@ -100,7 +103,7 @@ static const struct rp_field row_fields[] = {
     ROW(breaks, I64, COUNT, "breaks", "graph breaks", 0),
     ROW(kernels, I64, COUNT, "kernels", "generated, of all its graphs", RP_WIDE),
     ROW(dynamic, BOOL, NONE, NULL, "a size in its graph is no constant", 0),
-    ROW(compile_ns, I64, NS, "time", "of the compile, forward and backward", RP_NULLABLE),
+    ROW(compile_ns, I64, NS, "time", "time of the compile, forward and backward", RP_NULLABLE),
     ROW(start_ns, I64, NS, NULL, "since 1970", RP_NULLABLE),
     RP_FIELD_RECORD(struct rp_compile_row, phases_ns, &phases_type, NULL,
                     "own times; their sum is compile_ns", 0),
@@ -112,7 +115,7 @@ static const struct rp_field row_fields[] = {
                  "why the compiles before did not fit; null: it is the first", RP_NULLABLE),
     ROW(failed, STR, NONE, NULL, "the error; null: it did not fail", 0),
     ROW(limited, BOOL, NONE, NULL,
-        "the limit of compiles was reached: the function runs eagerly from then on", 0),
+        "whether the limit of compiles was reached: the function then runs eagerly", 0),
     ROW(cudagraphs, STR, NONE, NULL, "why CUDA graphs were skipped; null: not stated", 0),
     ROW(state, STR, NONE, "what", "text output only", RP_SCREEN | RP_SHORTEN),
     RP_FIELD_LIST(struct rp_compile_row, graphs, &graph_type, NULL, "in the order of the log", 0),
@@ -123,30 +126,31 @@ const struct rp_type rp_compile_row_type = {"compile", sizeof(struct rp_compile_
 #define BREAK(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_break_row, member, type, unit, title, doc, flags)
 static const struct rp_field break_fields[] = {
-    BREAK(count, I64, COUNT, "count", "in the logs", 0),
-    BREAK(gb, STR, NONE, "number", "of the kind, in PyTorch's list of graph breaks; or null", 0),
+    BREAK(count, I64, COUNT, "count", "number in the logs", 0),
+    BREAK(gb, STR, NONE, "number", "id of the kind in PyTorch's list of graph breaks, or null", 0),
     BREAK(place, STR, NONE, "at", "text output only", RP_SCREEN),
     BREAK(kind, STR, NONE, "kind", "what Dynamo could not trace", RP_SHORTEN | RP_WHOLE),
     BREAK(effect, STR, NONE, "effect", "text output only", RP_SCREEN),
-    BREAK(reason, STR, NONE, NULL, "as in the log, its first line", 0),
-    BREAK(file, STR, NONE, NULL, "where Dynamo stopped", 0),
+    BREAK(reason, STR, NONE, NULL, "first line of the reason in the log", 0),
+    BREAK(file, STR, NONE, NULL, "file in which Dynamo stopped", 0),
     BREAK(line, I64, NONE, NULL, "likewise", RP_NULLABLE),
     BREAK(user_file, STR, NONE, NULL, "the last place of the program on the way there", 0),
     BREAK(user_line, I64, NONE, NULL, "likewise", RP_NULLABLE),
-    BREAK(function, STR, NONE, NULL, "of that line", 0),
+    BREAK(function, STR, NONE, NULL, "function of that line", 0),
     BREAK(skipped_frame, BOOL, NONE, NULL, "the whole function runs eagerly", 0),
     RP_FIELD_LIST(struct rp_break_row, ids, &rp_type_string, NULL, "compiles that it ended", 0),
     BREAK(restart_ns, I64, NS, "restarts", "attempts that were given up at it", RP_WIDE),
     BREAK(resumes, I64, COUNT, "resumes", "compiles of what follows it", RP_WIDE),
-    BREAK(resume_ns, I64, NS, "their time", "of these compiles", RP_WIDE),
-    BREAK(explanation, STR, NONE, NULL, "as in the log", 0),
-    BREAK(hint, STR, NONE, NULL, "as in the log, the first", 0),
+    BREAK(resume_ns, I64, NS, "their time", "time of these compiles", RP_WIDE),
+    BREAK(explanation, STR, NONE, NULL, "the explanation in the log", 0),
+    BREAK(hint, STR, NONE, NULL, "the first hint in the log", 0),
     RP_FIELD_END};
 const struct rp_type rp_break_row_type = {"break", sizeof(struct rp_break_row), break_fields, NULL};
 
 static const struct rp_field unknown_fields[] = {
-    RP_FIELD(struct rp_compile_unknown, kind, STR, NONE, NULL, "of a record", 0),
-    RP_FIELD(struct rp_compile_unknown, records, I64, COUNT, NULL, "of it", 0), RP_FIELD_END};
+    RP_FIELD(struct rp_compile_unknown, kind, STR, NONE, NULL, "kind of a record", 0),
+    RP_FIELD(struct rp_compile_unknown, records, I64, COUNT, NULL, "number of its records", 0),
+    RP_FIELD_END};
 static const struct rp_type unknown_type = {"unknown", sizeof(struct rp_compile_unknown),
                                             unknown_fields, NULL};
 

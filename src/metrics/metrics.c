@@ -59,7 +59,8 @@ struct metrics_root {
 static const struct rp_field source_fields[] = {
     RP_FIELD(struct metrics_source, path, STR, NONE, "source", "file", RP_SHORTEN),
     RP_FIELD(struct metrics_source, pid, I64, NONE, "process", "id of the process", RP_NULLABLE),
-    RP_FIELD(struct metrics_source, rank, I64, NONE, "rank", "from its environment", RP_NULLABLE),
+    RP_FIELD(struct metrics_source, rank, I64, NONE, "rank", "rank, from its environment",
+             RP_NULLABLE),
     RP_FIELD(struct metrics_source, world_size, I64, NONE, NULL, "ranks of the job", RP_NULLABLE),
     RP_FIELD(struct metrics_source, state, STR, NONE, "state", "running, ended, text or removed",
              0),
@@ -76,15 +77,15 @@ static const struct rp_type source_type = {"metrics_source", sizeof(struct metri
 
 static const struct rp_field point_fields[] = {
     RP_FIELD(struct metrics_point, percent, STR, NONE, "percent", "share of the samples below", 0),
-    RP_FIELD(struct metrics_point, value, F64, NONE, "value", "in ns where the metric is a time",
-             0),
+    RP_FIELD(struct metrics_point, value, F64, NONE, "value",
+             "value; in ns where the metric is a time", 0),
     RP_FIELD_END};
 
 static const struct rp_type point_type = {"metrics_point", sizeof(struct metrics_point),
                                           point_fields, NULL};
 
 static const struct rp_field row_fields[] = {
-    RP_FIELD(struct metrics_row, name, STR, NONE, "metric", "of the metric", 0),
+    RP_FIELD(struct metrics_row, name, STR, NONE, "metric", "name of the metric", 0),
     RP_FIELD(struct metrics_row, kind, STR, NONE, NULL, "time, value or bytes", 0),
     RP_FIELD(struct metrics_row, count, I64, COUNT, "samples", "number of samples", 0),
     RP_FIELD(struct metrics_row, total_text, STR, NONE, "total", "with its unit", RP_SCREEN),
@@ -110,7 +111,7 @@ static const struct rp_type row_type = {"metrics_row", sizeof(struct metrics_row
                                         NULL};
 
 static const struct rp_field counter_fields[] = {
-    RP_FIELD(struct counter_row, name, STR, NONE, "counter", "of the counter", 0),
+    RP_FIELD(struct counter_row, name, STR, NONE, "counter", "name of the counter", 0),
     RP_FIELD(struct counter_row, value, I64, COUNT, "value", "its value", 0), RP_FIELD_END};
 
 static const struct rp_type counter_type = {"metrics_counter", sizeof(struct counter_row),
@@ -124,8 +125,7 @@ static const struct rp_field change_fields[] = {
     RP_FIELD(struct change_row, base_text, STR, NONE, "before", "median, mean or value before",
              RP_SCREEN),
     RP_FIELD(struct change_row, other_text, STR, NONE, "after", "the same after", RP_SCREEN),
-    RP_FIELD(struct change_row, change_ratio, F64, RATIO, "change", "after against before, minus 1",
-             0),
+    RP_FIELD(struct change_row, change_ratio, F64, RATIO, "change", "after / before - 1", 0),
     RP_FIELD(struct change_row, base_count, I64, COUNT, "samples", "samples before, or the counter",
              0),
     RP_FIELD(struct change_row, other_count, I64, COUNT, "after", "samples after, or the counter",

@@ -61,7 +61,7 @@ struct watch_root {
 
 #define ROW struct watch_rank_row
 static const struct rp_field rank_fields[] = {
-    RP_FIELD(ROW, rank, I64, NONE, "rank", "from its environment", RP_NULLABLE),
+    RP_FIELD(ROW, rank, I64, NONE, "rank", "rank, from its environment", RP_NULLABLE),
     RP_FIELD(ROW, host, STR, NONE, "host", "name of the machine", 0),
     RP_FIELD(ROW, pid, I64, NONE, "process", "its number", RP_WIDE | RP_NULLABLE),
     RP_FIELD(ROW, state, STR, NONE, "state", "running, late or ended", 0),

@@ -49,7 +49,8 @@ static const struct rp_field fit_fields[] = {
     FIT(device, STR, NONE, "device", "'*': over several devices", 0),
     FIT(rows, I64, COUNT, "rows", "different shapes and formats that it was fitted to", 0),
     FIT(formats, STR, NONE, "formats", "number formats among them", 0),
-    FIT(median_ratio, F64, RATIO, "median error", "for shapes left out; null: not known", 0),
+    FIT(median_ratio, F64, RATIO, "median error",
+        "median ratio for shapes that were left out; null: not known", 0),
     FIT(p90_ratio, F64, RATIO, "p90", "nine of ten are closer", 0),
     RP_FIELD_END};
 static const struct rp_type fit_type = {"fit", sizeof(struct fit_row), fit_fields, NULL};
@@ -72,10 +73,10 @@ static const struct rp_type error_type = {"error", sizeof(struct error_row), err
 #define TIME(member, type, unit, title, doc, flags) \
     RP_FIELD(struct time_row, member, type, unit, title, doc, flags)
 static const struct rp_field time_fields[] = {
-    TIME(op, STR, NONE, "operator", "as given", RP_SHORTEN),
+    TIME(op, STR, NONE, "operator", "the operator as given", RP_SHORTEN),
     TIME(dtype, STR, NONE, "format", "number format", 0),
-    TIME(shape, STR, NONE, "shape", "as given", 0),
-    TIME(device, STR, NONE, "device", "as in the table of devices", 0),
+    TIME(shape, STR, NONE, "shape", "the shape as given", 0),
+    TIME(device, STR, NONE, "device", "the device's name in the table of devices", 0),
     TIME(time_ns, I64, NS, "time", "predicted", RP_NULLABLE),
     TIME(low_ns, I64, NS, "from", "lower end of the interval", RP_NULLABLE),
     TIME(high_ns, I64, NS, "to", "upper end of the interval", RP_NULLABLE),
@@ -84,7 +85,7 @@ static const struct rp_field time_fields[] = {
     TIME(flops, F64, FLOP, NULL, "floating point operations", 0),
     TIME(bytes, F64, BYTES, NULL, "read and written at least", 0),
     TIME(floor_ns, I64, NS, "at the peaks", "no kernel is faster", RP_NULLABLE),
-    TIME(parts_ns, I64, NS, "one by one", "of a chain: its operators as kernels of their own",
+    TIME(parts_ns, I64, NS, "one by one", "for a chain: time of its operators as separate kernels",
          RP_NULLABLE),
     TIME(measured_ns, I64, NS, "measured", "where the row has a time", RP_NULLABLE),
     RP_FIELD_END};

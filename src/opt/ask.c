@@ -25,7 +25,7 @@ static const struct rp_field move_fields[] = {
     MOVE(gain_ns, I64, NS, "gain", "a step becomes shorter by, after the moves before it", 0),
     MOVE(gain_low_ns, I64, NS, "from", "lower end of its interval, null: not known", RP_NULLABLE),
     MOVE(gain_high_ns, I64, NS, "to", "upper end of its interval, null: not known", RP_NULLABLE),
-    MOVE(step_ns, I64, NS, "a step then", "with this move and those before it", 0),
+    MOVE(step_ns, I64, NS, "a step then", "step with this move and those before it", 0),
     MOVE(sure, BOOL, NONE, NULL, "whether the gain is larger than its uncertainty", 0),
     MOVE(what, STR, NONE, NULL, "what changes", 0),
     MOVE(apply, STR, NONE, NULL, "how to make the change", 0),
@@ -40,9 +40,10 @@ static const struct rp_type move_type = {"move", sizeof(struct rp_opt_move_row),
     RP_FIELD(struct rp_opt_tried_row, member, type, unit, title, doc, flags)
 
 static const struct rp_field tried_fields[] = {
-    TRIED(move, STR, NONE, "move", "as 'simulate --what-if' takes it", 0),
+    TRIED(move, STR, NONE, "move", "the move, as an argument of 'simulate --what-if'", 0),
     TRIED(family, STR, NONE, NULL, "its family", 0),
-    TRIED(gain_ns, I64, NS, "alone", "what it would bring alone, null: it cannot be", RP_NULLABLE),
+    TRIED(gain_ns, I64, NS, "alone", "how much it would bring alone; null: it does not apply",
+          RP_NULLABLE),
     TRIED(why, STR, NONE, "why it is not in the plan", "the reason", 0), RP_FIELD_END};
 static const struct rp_type tried_type = {"tried", sizeof(struct rp_opt_tried_row), tried_fields,
                                           NULL};
@@ -59,8 +60,8 @@ static const struct rp_field root_fields[] = {
     ROOT(best_low_ns, I64, NS, "  at least", "lower end of its interval", RP_NULLABLE),
     ROOT(best_high_ns, I64, NS, "  at most", "upper end of its interval", RP_NULLABLE),
     ROOT(checked_ns, I64, NS, NULL, "the plan simulated once more, from nothing", RP_NULLABLE),
-    ROOT(gain_ratio, F64, RATIO, "gain", "of a step without the plan", 0),
-    ROOT(peak_bytes, I64, BYTES, "memory at the peak", "as recorded, null: not recorded",
+    ROOT(gain_ratio, F64, RATIO, "gain", "gain / a step without the plan", 0),
+    ROOT(peak_bytes, I64, BYTES, "memory at the peak", "recorded peak; null: not recorded",
          RP_NULLABLE),
     ROOT(peak_then_bytes, I64, BYTES, "  with the plan", "an estimate", RP_NULLABLE),
     ROOT(ended, STR, NONE, "search", "where it ended before it converged", RP_SCREEN),

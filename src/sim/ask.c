@@ -35,12 +35,12 @@ static const struct rp_field base_fields[] = {
     BASE(span_cost_ns, I64, NS, "recording a span",
          "what recording a span of the host cost, on the first rank", RP_NULLABLE),
     BASE(cost_factor, F64, NONE, NULL, "the cost of recording, in multiples of the estimate", 0),
-    BASE(error_ratio, F64, RATIO, "error", "of simulated against recorded", 0),
+    BASE(error_ratio, F64, RATIO, "error", "simulated / recorded - 1", 0),
     BASE(spread_ratio, F64, RATIO, "steps differ by", "one step against the others, or null", 0),
-    BASE(ranks, I64, COUNT, "ranks", "in the simulation", RP_NULLABLE),
+    BASE(ranks, I64, COUNT, "ranks", "ranks in the simulation", RP_NULLABLE),
     BASE(steps, I64, COUNT, "steps", "recorded", RP_NULLABLE),
-    BASE(tasks, I64, COUNT, "tasks", "in the simulation", RP_NULLABLE),
-    BASE(edges, I64, COUNT, "edges", "between them", RP_NULLABLE),
+    BASE(tasks, I64, COUNT, "tasks", "tasks in the simulation", RP_NULLABLE),
+    BASE(edges, I64, COUNT, "edges", "edges between them", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type base_type = {"baseline", sizeof(struct rp_sim_baseline), base_fields,
                                          NULL};
@@ -49,9 +49,9 @@ static const struct rp_type base_type = {"baseline", sizeof(struct rp_sim_baseli
     RP_FIELD(struct rp_sim_prediction, member, type, unit, title, doc, flags)
 
 static const struct rp_field pred_fields[] = {
-    PRED(what_if, STR, NONE, "what if", "as given", 0),
+    PRED(what_if, STR, NONE, "what if", "the what-if as given", 0),
     PRED(simulated_ns, I64, NS, NULL,
-         "as the same profiler would record it: the distance of the first device work of steps",
+         "distance of the first device work of steps, as the same profiler would record it",
          RP_NULLABLE),
     PRED(predicted_ns, I64, NS, "a step", "step time without the profiler", RP_NULLABLE),
     PRED(low_ns, I64, NS, "from", "lower end of the interval, null: not known", RP_NULLABLE),
@@ -84,7 +84,7 @@ static const struct rp_type pred_type = {"prediction", sizeof(struct rp_sim_pred
 static const struct rp_field bound_fields[] = {
     BOUND(what, STR, NONE, "on the path", "kernels, host, gaps between them …", 0),
     BOUND(ns, I64, NS, "a step", "time of a step", 0),
-    BOUND(ratio, F64, RATIO, "share", "of the path", 0), RP_FIELD_END};
+    BOUND(ratio, F64, RATIO, "share", "share of the path", 0), RP_FIELD_END};
 static const struct rp_type bound_type = {"bound", sizeof(struct rp_sim_bound), bound_fields, NULL};
 
 #define RANK(member, type, unit, title, doc, flags) \
@@ -93,12 +93,12 @@ static const struct rp_type bound_type = {"bound", sizeof(struct rp_sim_bound), 
 static const struct rp_field rank_fields[] = {
     RANK(rank, I64, NONE, "rank", "its number", 0),
     RANK(host_ns, I64, NS, "host", "work of its threads in a step", 0),
-    RANK(compute_ns, I64, NS, "kernels", "of its device", 0),
-    RANK(memory_ns, I64, NS, "copies", "of its device", 0),
-    RANK(comm_ns, I64, NS, "transfers", "of collectives, without waiting", 0),
+    RANK(compute_ns, I64, NS, "kernels", "compute time of its device", 0),
+    RANK(memory_ns, I64, NS, "copies", "time of copies on its device", 0),
+    RANK(comm_ns, I64, NS, "transfers", "time of collectives, without waiting", 0),
     RANK(waiting_ns, I64, NS, "waiting", "waiting for other ranks in collectives", 0),
     RANK(slack_ns, I64, NS, "slack",
-         "by how much it may arrive later at its collectives before a step ends later",
+         "how much later it may arrive at its collectives before a step ends later",
          RP_SMALLEST | RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_sim_rank), rank_fields, NULL};

@@ -271,9 +271,10 @@ static const struct rp_table_column collective_columns[] = {
 static const struct rp_table_column finding_columns[] = {
     F(id, TEXT, "its stable name", .nullable = false),
     F(title, TEXT, "what was found", .nullable = false),
-    F(lost_ns, I64, "by how much the recording would be shorter without it", .unit = RP_UNIT_NS),
-    F(share, F64, "of the span", .unit = RP_UNIT_RATIO),
-    F(at_most, BOOL, "it is a bound, or overlaps with other findings", .nullable = false),
+    F(lost_ns, I64, "how much shorter the recording would be without it", .unit = RP_UNIT_NS),
+    F(share, F64, "share of the span", .unit = RP_UNIT_RATIO),
+    F(at_most, BOOL, "whether the cost is an upper bound, or overlaps with other findings",
+      .nullable = false),
     F(evidence, TEXT, "its first evidence", NULLS(0)),
     F(hint, TEXT, "what to try", NULLS(0)),
 };

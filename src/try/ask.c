@@ -81,8 +81,8 @@ static const struct rp_field row_fields[] = {
         "difference of the update of the parameters, over the unchanged update", 0),
     ROW(update_steps, I64, COUNT, NULL, "steps after which it is judged, or null", RP_NULLABLE),
     ROW(step_ns, I64, NS, NULL, "median step, or null", RP_NULLABLE),
-    ROW(startup_ns, I64, NS, NULL, "what the first steps took longer, as for compiling, or null",
-        RP_NULLABLE),
+    ROW(startup_ns, I64, NS, NULL,
+        "how much longer the first steps took, for instance for compiling, or null", RP_NULLABLE),
     ROW(break_even_steps, I64, COUNT, NULL, "steps after which the start-up is regained, or null",
         RP_NULLABLE),
     ROW(rounds, I64, COUNT, NULL, "rounds in which it was measured", 0),
@@ -100,15 +100,16 @@ static const struct rp_type fact_type = {"fact", sizeof(struct try_fact), fact_f
     RP_FIELD(struct try_outcome, member, type, unit, title, doc, flags)
 
 static const struct rp_field outcome_fields[] = {
-    OUTCOME(change, STR, NONE, "change", "as 'simulate --what-if' takes it", 0),
+    OUTCOME(change, STR, NONE, "change", "the change, as an argument of 'simulate --what-if'", 0),
     OUTCOME(predicted_ratio, F64, RATIO, "predicted", "change of the step time that was expected",
             0),
     OUTCOME(measured_ratio, F64, RATIO, "measured", "change of the step time", 0),
     OUTCOME(device, STR, NONE, "device", "its name", 0),
     OUTCOME(host, STR, NONE, NULL, "model of the processor", 0),
-    OUTCOME(framework, STR, NONE, "framework", "with its version", 0),
-    OUTCOME(parameters, I64, COUNT, "parameters", "of the program: it has no other name", 0),
-    OUTCOME(version, STR, NONE, NULL, "of reprise, which predicted it", 0),
+    OUTCOME(framework, STR, NONE, "framework", "framework and its version", 0),
+    OUTCOME(parameters, I64, COUNT, "parameters",
+            "parameter of the program, where the value has no other name", 0),
+    OUTCOME(version, STR, NONE, NULL, "version of reprise that predicted it", 0),
     RP_FIELD_END};
 static const struct rp_type outcome_type = {"outcome", sizeof(struct try_outcome), outcome_fields,
                                             NULL};
@@ -126,7 +127,7 @@ static const struct rp_field root_fields[] = {
                   "with --against: one of each program, the fastest first", 0),
     RP_FIELD_LIST(struct try_root, what_changed, &rp_type_string, "what changed",
                   "with --against: kernels and operators of a recording of each, by time", 0),
-    ROOT(want, STR, NONE, NULL, "with --against: what was asked of yours, or null", 0),
+    ROOT(want, STR, NONE, NULL, "with --against: the argument of --want, or null", 0),
     ROOT(wanted, BOOL, NONE, NULL, "whether it is so", 0),
     ROOT(whole, BOOL, NONE, NULL, "the programs were measured from start to end, not by steps", 0),
     RP_FIELD_LIST(struct try_root, compiled, &rp_type_string, "what torch.compile says",

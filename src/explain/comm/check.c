@@ -32,12 +32,12 @@ const struct rp_type rp_comm_call_type = {"call", sizeof(struct rp_comm_call), c
 static const struct rp_field check_fields[] = {
     CHECK(collective, STR, NONE, "collective", "its kind; null: no_file", RP_SHORTEN),
     CHECK(group, STR, NONE, "group", "process group, or null", RP_SHORTEN),
-    CHECK(seq, I64, NONE, "number", "in its group", RP_NULLABLE),
+    CHECK(seq, I64, NONE, "number", "sequence number in its group", RP_NULLABLE),
     CHECK(rank, I64, NONE, "rank", "the rank that differs", 0),
     CHECK(problem, STR, NONE, "problem",
           "no_file, not_entered, kind, size, type, not_left or waits", 0),
     CHECK(detail, STR, NONE, "detail", "what the rank did, and the others", RP_SHORTEN),
-    CHECK(line, STR, NONE, "line", "of the program, or null", RP_SHORTEN),
+    CHECK(line, STR, NONE, "line", "line of the program, or null", RP_SHORTEN),
     RP_FIELD_END};
 const struct rp_type rp_comm_check_type = {"check", sizeof(struct rp_comm_check), check_fields,
                                            NULL};

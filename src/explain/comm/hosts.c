@@ -24,7 +24,7 @@ static const struct rp_field host_fields[] = {
     HOST(rank_count, I64, COUNT, "ranks", "ranks on it", 0),
     RP_FIELD_LIST(struct rp_comm_host, ranks, &rp_type_int, NULL, "their numbers", 0),
     HOST(last_count, I64, COUNT, "last", "how often one of them arrived last", 0),
-    HOST(margin_ns, I64, NS, "delay", "by how much they delayed others, added up", RP_LARGEST),
+    HOST(margin_ns, I64, NS, "delay", "how long they delayed others, added up", RP_LARGEST),
     HOST(wait_ns, I64, NS, "waited", "the mean of its ranks", 0),
     HOST(transfer_ns, I64, NS, "transfer", "the mean of its ranks", 0),
     RP_FIELD_END};
@@ -32,12 +32,13 @@ const struct rp_type rp_comm_host_type = {"host", sizeof(struct rp_comm_host), h
 
 #define PATH(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_comm_path, member, type, unit, title, doc, flags)
-#define PATH_SUMS                                                                                  \
-    PATH(count, I64, COUNT, "count", "collectives", 0),                                            \
-        PATH(size_bytes, I64, BYTES, "size", "their sizes, added up", RP_NULLABLE),                \
-        PATH(wait_ns, I64, NS, "waited", "for ranks, the mean of the ranks of each, added up", 0), \
-        PATH(transfer_ns, I64, NS, "transfer", "the shortest time on a rank of each, added up",    \
-             0),                                                                                   \
+#define PATH_SUMS                                                                               \
+    PATH(count, I64, COUNT, "count", "collectives", 0),                                         \
+        PATH(size_bytes, I64, BYTES, "size", "their sizes, added up", RP_NULLABLE),             \
+        PATH(wait_ns, I64, NS, "waited",                                                        \
+             "time of waiting for ranks: the mean over the ranks of each, added up", 0),        \
+        PATH(transfer_ns, I64, NS, "transfer", "the shortest time on a rank of each, added up", \
+             0),                                                                                \
         PATH(bytes_per_s, F64, BPS, "speed", "size / transfer", 0)
 #define PATH_SLOWER                          \
     PATH(slower_ratio, F64, RATIO, "slower", \
@@ -65,7 +66,8 @@ const struct rp_type rp_comm_group_type = {"group", sizeof(struct rp_comm_path),
 static const struct rp_field dimension_fields[] = {
     PATH(dimension, STR, NONE, "dimension", "tp, pp, dp, cp, ep; null: not known", 0),
     PATH(group_count, I64, COUNT, "groups", "groups of ranks, of a pipeline the pairs", 0),
-    PATH(rank_count, I64, COUNT, "ranks", "in the largest of them", 0), PATH_SUMS, RP_FIELD_END};
+    PATH(rank_count, I64, COUNT, "ranks", "ranks in the largest of them", 0), PATH_SUMS,
+    RP_FIELD_END};
 const struct rp_type rp_comm_dimension_type = {"dimension", sizeof(struct rp_comm_path),
                                                dimension_fields, NULL};
 

@@ -19,17 +19,21 @@
     RP_FIELD(struct rp_comm_stage, member, type, unit, title, doc, flags)
 
 static const struct rp_field stage_fields[] = {
-    STAGE(pipeline, I64, NONE, NULL, "from 0", 0),
+    STAGE(pipeline, I64, NONE, NULL, "number of the pipeline, from 0", 0),
     STAGE(stage, I64, NONE, "stage", "place in the pipeline, from 0", 0),
     STAGE(rank, I64, NONE, "rank", "its rank", 0),
     STAGE(step_count, I64, COUNT, "steps", "how often the pipeline ran full and empty", RP_WIDE),
-    STAGE(micro_batch_count, I64, COUNT, "micro-batches", "of a step, the most", 0),
+    STAGE(micro_batch_count, I64, COUNT, "micro-batches",
+          "largest number of micro-batches in a step", 0),
     STAGE(compute_ns, I64, NS, "compute", "time in which it computes", 0),
     STAGE(forward_wait_ns, I64, NS, "waited forward",
-          "for the stage before it, less what overlaps compute", 0),
-    STAGE(backward_wait_ns, I64, NS, "backward", "for the stage after it, likewise", 0),
-    STAGE(first_wait_ns, I64, NS, "first", "of that, for the first micro-batch of each step", 0),
-    STAGE(span_ns, I64, NS, NULL, "of the whole pipeline, from its first compute to its last", 0),
+          "how long it waited for the stage before it, less what overlaps compute", 0),
+    STAGE(backward_wait_ns, I64, NS, "backward",
+          "how long it waited for the stage after it, less what overlaps compute", 0),
+    STAGE(first_wait_ns, I64, NS, "first", "the part of it for the first micro-batch of each step",
+          0),
+    STAGE(span_ns, I64, NS, NULL, "span of the whole pipeline, from its first compute to its last",
+          0),
     STAGE(wait_share, F64, RATIO, "waiting", "forward and backward / span", 0),
     RP_FIELD_END};
 const struct rp_type rp_comm_stage_type = {"stage", sizeof(struct rp_comm_stage), stage_fields,
@@ -39,12 +43,12 @@ const struct rp_type rp_comm_stage_type = {"stage", sizeof(struct rp_comm_stage)
     RP_FIELD(struct rp_comm_micro_batch, member, type, unit, NULL, doc, 0)
 
 static const struct rp_field micro_batch_fields[] = {
-    BATCH(pipeline, I64, NONE, "from 0"),
+    BATCH(pipeline, I64, NONE, "number of the pipeline, from 0"),
     BATCH(stage, I64, NONE, "place in the pipeline, from 0"),
     BATCH(rank, I64, NONE, "its rank"),
-    BATCH(micro_batch, I64, NONE, "of its step, from 0"),
-    BATCH(forward_wait_ns, I64, NS, "for the stage before it"),
-    BATCH(backward_wait_ns, I64, NS, "for the stage after it"),
+    BATCH(micro_batch, I64, NONE, "number of the micro-batch in its step, from 0"),
+    BATCH(forward_wait_ns, I64, NS, "how long it waited for the stage before it"),
+    BATCH(backward_wait_ns, I64, NS, "how long it waited for the stage after it"),
     RP_FIELD_END};
 const struct rp_type rp_comm_micro_batch_type = {"micro_batch", sizeof(struct rp_comm_micro_batch),
                                                  micro_batch_fields, NULL};

@@ -26,7 +26,7 @@
 static const struct rp_field segment_fields[] = {
     SEGMENT(kind, STR, NONE, NULL, KIND_DOC, 0),
     SEGMENT(name, STR, NONE, NULL, "the event; null in a wait", 0),
-    SEGMENT(start_ns, I64, NS, NULL, "as recorded", 0),
+    SEGMENT(start_ns, I64, NS, NULL, "recorded start", 0),
     SEGMENT(dur_ns, I64, NS, NULL, "up to the next segment", 0),
     SEGMENT(cause, STR, NONE, NULL, "cause of a wait, else null", 0),
     RP_FIELD_END};
@@ -37,7 +37,7 @@ static const struct rp_field run_segment_fields[] = {
     SEGMENT(rank, I64, NONE, NULL, "where", 0),
     SEGMENT(kind, STR, NONE, NULL, KIND_DOC, 0),
     SEGMENT(name, STR, NONE, NULL, "the event; null in a wait", 0),
-    SEGMENT(start_ns, I64, NS, NULL, "on the clock of the first rank", 0),
+    SEGMENT(start_ns, I64, NS, NULL, "start on the clock of the first rank", 0),
     SEGMENT(dur_ns, I64, NS, NULL, "up to the next segment", 0),
     SEGMENT(cause, STR, NONE, NULL, "cause of a wait, else null", 0),
     RP_FIELD_END};
@@ -50,19 +50,19 @@ static const struct rp_type run_segment_type = {"segment", sizeof(struct rp_crit
 static const struct rp_field kind_fields[] = {
     SHARE(kind, STR, NONE, "kind", KIND_DOC, 0),
     SHARE(total_ns, I64, NS, "on the path", "sum of its segments", 0),
-    SHARE(share, F64, RATIO, "share", "of the window", 0),
+    SHARE(share, F64, RATIO, "share", "share of the window", 0),
     SHARE(count, I64, COUNT, "segments", "how many", 0), RP_FIELD_END};
 static const struct rp_type kind_type = {"kind", sizeof(struct rp_critpath_share), kind_fields,
                                          NULL};
 
 static const struct rp_field name_fields[] = {
     SHARE(total_ns, I64, NS, "on the path", "sum of its segments", 0),
-    SHARE(share, F64, RATIO, "share", "of the window", 0),
+    SHARE(share, F64, RATIO, "share", "share of the window", 0),
     SHARE(gain_ns, I64, NS, "gain", "how much earlier the recording ends if it takes no time",
           RP_NULLABLE),
     SHARE(count, I64, COUNT, "segments", "how many", 0),
     SHARE(kind, STR, NONE, "kind", KIND_DOC, 0),
-    SHARE(name, STR, NONE, NULL, "of the events, or the cause of the waits", 0),
+    SHARE(name, STR, NONE, NULL, "name of the events, or the cause of the waits", 0),
     SHARE(label, STR, NONE, "name", "text output only", RP_SCREEN | RP_SHORTEN | RP_LABEL),
     RP_FIELD_END};
 static const struct rp_type name_type = {"name", sizeof(struct rp_critpath_share), name_fields,
@@ -74,10 +74,10 @@ static const struct rp_type name_type = {"name", sizeof(struct rp_critpath_share
 static const struct rp_field slack_fields[] = {
     SLACK(slack_ns, I64, NS, "slack", "minimum over its parts", 0),
     SLACK(total_ns, I64, NS, "takes", "all its parts, on the path or not", 0),
-    SLACK(path_ns, I64, NS, NULL, "those on the path", 0),
+    SLACK(path_ns, I64, NS, NULL, "time of those on the path", 0),
     SLACK(count, I64, COUNT, "parts", "how many", 0),
     SLACK(kind, STR, NONE, "kind", "host, runtime, compute, comm or memory", 0),
-    SLACK(name, STR, NONE, NULL, "of the events", 0),
+    SLACK(name, STR, NONE, NULL, "name of the events", 0),
     SLACK(label, STR, NONE, "name", "text output only", RP_SCREEN | RP_SHORTEN | RP_LABEL),
     RP_FIELD_END};
 static const struct rp_type slack_type = {"slack", sizeof(struct rp_critpath_slack), slack_fields,
@@ -89,7 +89,7 @@ static const struct rp_field track_fields[] = {
     SLACK(rank, I64, NONE, NULL, "where", 0),
     SLACK(slack_ns, I64, NS, NULL, "minimum over its parts", 0),
     SLACK(total_ns, I64, NS, NULL, "all its parts, on the path or not", 0),
-    SLACK(path_ns, I64, NS, NULL, "those on the path", 0),
+    SLACK(path_ns, I64, NS, NULL, "time of those on the path", 0),
     SLACK(count, I64, COUNT, NULL, "number of parts", 0),
     RP_FIELD_END};
 static const struct rp_type track_type = {"track", sizeof(struct rp_critpath_slack), track_fields,
@@ -101,7 +101,7 @@ static const struct rp_type track_type = {"track", sizeof(struct rp_critpath_sla
 static const struct rp_field rank_share_fields[] = {
     RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
     RANK_SHARE(total_ns, I64, NS, "run's path", "time of the run's path on it", RP_LARGEST),
-    RANK_SHARE(share, F64, RATIO, NULL, "of the run's window", 0),
+    RANK_SHARE(share, F64, RATIO, NULL, "share of the run's window", 0),
     RANK_SHARE(median_slack_ns, I64, NS, "slack", "median slack, weighted by time", RP_SMALLEST),
     RANK_SHARE(offset_ns, I64, NS, NULL, "added to its times for the clock of the first rank", 0),
     RANK_SHARE(window_ns, I64, NS, "own path", "of the rank", RP_SCREEN | RP_WIDE),
@@ -151,7 +151,7 @@ static const struct rp_type rank_type = {"rank", sizeof(struct rp_critpath_path)
 
 static const struct rp_field run_fields[] = {
     PATH(summary, STR, NONE, "run", "text output only", RP_SCREEN),
-    PATH(joined, BOOL, NONE, NULL, "the ranks share collectives", 0),
+    PATH(joined, BOOL, NONE, NULL, "whether the ranks share collectives", 0),
     PATH(clock, STR, NONE, NULL, "recorded, or aligned by the ends of collectives", 0),
     PATH(meeting_count, I64, COUNT, NULL, "collectives that were matched across ranks", 0),
     WINDOW_FIELDS,

@@ -32,8 +32,8 @@ static const struct rp_field cause_fields[] = {
     CAUSE(cause, STR, NONE, "cause", "why the device was idle", 0),
     CLASS(struct rp_idle_cause, NULL),
     CAUSE(total_ns, I64, NS, "idle", "sum of the gaps", 0),
-    CAUSE(share, F64, RATIO, "share", "of all idle time", RP_BAR),
-    CAUSE(count, I64, COUNT, "gaps", "in how many gaps", 0),
+    CAUSE(share, F64, RATIO, "share", "share of all idle time", RP_BAR),
+    CAUSE(count, I64, COUNT, "gaps", "number of gaps with this cause", 0),
     CAUSE(longest_ns, I64, NS, "longest", "the most in one gap", 0),
     CAUSE(evidence, STR, NONE, "mainly", "what the host or the device did during most of it",
           RP_SHORTEN),
@@ -48,7 +48,7 @@ const struct rp_type rp_idle_cause_type = {"cause", sizeof(struct rp_idle_cause)
 static const struct rp_field gap_fields[] = {
     GAP(rank, I64, NONE, "rank", "whose device", 0),
     GAP(device, I64, NONE, "device", "number of the device; null: not recorded", RP_NULLABLE),
-    GAP(begin_ns, I64, NS, NULL, "when it began, as recorded", 0),
+    GAP(begin_ns, I64, NS, NULL, "recorded time at which it began", 0),
     GAP(dur_ns, I64, NS, "idle", "how long it was", 0),
     GAP(cause, STR, NONE, "cause", "why, for most of it", 0),
     GAP(cause_ns, I64, NS, NULL, "how much of it has that cause", 0),
@@ -66,25 +66,25 @@ static const struct rp_type gap_type = {"gap", sizeof(struct rp_idle_gap), gap_f
 #define RANK(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_idle_rank, member, type, unit, title, doc, flags)
 
-#define RANK_TIMES                                                                              \
-    RANK(window_ns, I64, NS, NULL, "first start to last end of device work", 0),                \
-        RANK(busy_ns, I64, NS, NULL, "time in which device work runs", 0),                      \
-        RANK(idle_ns, I64, NS, NULL, "the rest of the window", 0),                              \
-        RANK(idle_share, F64, RATIO, NULL, "idle / window", 0),                                 \
-        RANK(span_ns, I64, NS, "span", "of the steps, as 'report' counts it", 0),               \
-        RANK(span_idle_ns, I64, NS, "idle", "time of the span in which no device work runs",    \
-             RP_LARGEST),                                                                       \
-        RANK(span_share, F64, RATIO, "share", "idle / span", 0),                                \
-        RANK(explained_share, F64, RATIO, "explained", "share of idle time with a known cause", \
-             0),                                                                                \
-        RANK(gap_count, I64, COUNT, NULL, "gaps of the window", 0),                             \
-        RANK(span_gap_count, I64, COUNT, "gaps",                                                \
-             "of the span, one before its first and one "                                       \
-             "after its last device work included",                                             \
-             0),                                                                                \
-        RP_FIELD_LIST(struct rp_idle_rank, causes, &rp_idle_cause_type, NULL,                   \
-                      "idle time of the window by cause and class", 0),                         \
-        RP_FIELD_LIST(struct rp_idle_rank, span_causes, &rp_idle_cause_type, NULL,              \
+#define RANK_TIMES                                                                                 \
+    RANK(window_ns, I64, NS, NULL, "first start to last end of device work", 0),                   \
+        RANK(busy_ns, I64, NS, NULL, "time in which device work runs", 0),                         \
+        RANK(idle_ns, I64, NS, NULL, "the rest of the window", 0),                                 \
+        RANK(idle_share, F64, RATIO, NULL, "idle / window", 0),                                    \
+        RANK(span_ns, I64, NS, "span", "span of the steps, as in 'report'", 0),                    \
+        RANK(span_idle_ns, I64, NS, "idle", "time of the span in which no device work runs",       \
+             RP_LARGEST),                                                                          \
+        RANK(span_share, F64, RATIO, "share", "idle / span", 0),                                   \
+        RANK(explained_share, F64, RATIO, "explained", "share of idle time with a known cause",    \
+             0),                                                                                   \
+        RANK(gap_count, I64, COUNT, NULL, "gaps of the window", 0),                                \
+        RANK(                                                                                      \
+            span_gap_count, I64, COUNT, "gaps",                                                    \
+            "gaps of the span, including one before its first and one after its last device work", \
+            0),                                                                                    \
+        RP_FIELD_LIST(struct rp_idle_rank, causes, &rp_idle_cause_type, NULL,                      \
+                      "idle time of the window by cause and class", 0),                            \
+        RP_FIELD_LIST(struct rp_idle_rank, span_causes, &rp_idle_cause_type, NULL,                 \
                       "idle time of the span by cause and class", 0)
 
 static const struct rp_field rank_fields[] = {
@@ -96,7 +96,7 @@ static const struct rp_field device_fields[] = {
     RANK(path, STR, NONE, NULL, "the input", 0),
     RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
     RANK(device, I64, NONE, "device", "its number; null: not recorded", RP_NULLABLE),
-    RANK(is_main, BOOL, NONE, NULL, "the record of the rank is that of this device", 0),
+    RANK(is_main, BOOL, NONE, NULL, "whether the rank's record is that of this device", 0),
     RANK_TIMES,
     RP_FIELD_END};
 static const struct rp_type device_type = {"device", sizeof(struct rp_idle_rank), device_fields,

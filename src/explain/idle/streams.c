@@ -20,7 +20,7 @@ static const struct rp_field stream_fields[] = {
     STREAM(rank, I64, NONE, "rank", "whose stream", 0),
     STREAM(device, I64, NONE, "device", "number of its device; null: not recorded", RP_NULLABLE),
     STREAM(stream, STR, NONE, "stream", "its id", 0),
-    STREAM(name, STR, NONE, "name", "as the recorder calls it, or null", RP_WIDE | RP_SHORTEN),
+    STREAM(name, STR, NONE, "name", "the recorder's name of it, or null", RP_WIDE | RP_SHORTEN),
     STREAM(count, I64, COUNT, "items", "kernels, copies and memsets", 0),
     STREAM(busy_ns, I64, NS, "busy", "time in which its work runs", 0),
     STREAM(share, F64, RATIO, "share", "busy / window of the device", 0),

@@ -13,16 +13,18 @@ RP_LIMIT(MOST_ROWS, "rows on the screen", "the longest; --json has them all");
     RP_FIELD(struct rp_idle_wait, member, type, unit, title, doc, flags)
 
 static const struct rp_field wait_fields[] = {
-    WAIT(threads, STR, NONE, "threads",
-         "those that run ranges or operators; or workers, which wait when they have nothing to do",
-         0),
+    WAIT(
+        threads, STR, NONE, "threads",
+        "threads that run ranges or operators; or workers, which wait when they have nothing to do",
+        0),
     WAIT(call, STR, NONE, "call", "the call in which they wait", 0),
     WAIT(what, STR, NONE, "waits for", "what such a call waits for", 0),
     WAIT(range, STR, NONE, "in", "the innermost range of the program around it, or null",
          RP_SHORTEN),
     WAIT(total_ns, I64, NS, NULL, "sum over the ranks", 0),
     WAIT(mean_ns, I64, NS, "time", "mean of the ranks", 0),
-    WAIT(share, F64, RATIO, "share", "of the span; of workers: of the spans of all of them", 0),
+    WAIT(share, F64, RATIO, "share", "share of the span; for workers, of the spans of all of them",
+         0),
     WAIT(count, I64, COUNT, "waits", "how many, in all ranks", 0),
     WAIT(longest_ns, I64, NS, "longest", "the longest of them", 0),
     RP_FIELD_END};

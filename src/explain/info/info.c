@@ -25,12 +25,13 @@ static const struct rp_field kind_fields[] = {
 static const struct rp_type kind_type = {"kind", sizeof(struct rp_info_kind), kind_fields, NULL};
 
 static const struct rp_field step_fields[] = {
-    RP_FIELD(struct rp_info_step, rank, I64, NONE, "rank", "of a merged trace: whose step, or null",
-             RP_NULLABLE),
+    RP_FIELD(struct rp_info_step, rank, I64, NONE, "rank",
+             "for a merged trace: the rank whose step it is, or null", RP_NULLABLE),
     RP_FIELD(struct rp_info_step, name, STR, NONE, "step", "its name", 0),
     RP_FIELD(struct rp_info_step, phase, STR, NONE, "phase",
              "prefill, decode or mixed, where its mark says so", 0),
-    RP_FIELD(struct rp_info_step, requests, I64, COUNT, "requests", "in its batch", RP_NULLABLE),
+    RP_FIELD(struct rp_info_step, requests, I64, COUNT, "requests", "requests in its batch",
+             RP_NULLABLE),
     RP_FIELD(struct rp_info_step, tokens, I64, COUNT, "tokens", "that it computes", RP_NULLABLE),
     RP_FIELD(struct rp_info_step, ts_ns, I64, NS, "start", "where it begins, as recorded", 0),
     RP_FIELD(struct rp_info_step, dur_ns, I64, NS, "length", "until the next step begins", 0),
@@ -107,7 +108,7 @@ static const struct rp_field file_fields[] = {
     FIELD(kernels, I64, COUNT, NULL, "kernels", 0),
     FIELD(lost_events, I64, COUNT, NULL, "events that the recorder reports as dropped", 0),
     FIELD(trust, STR, NONE, "trust", "text output only", RP_SCREEN),
-    FIELD(secrets, STR, NONE, "private", "what should not be shared", RP_NULLABLE),
+    FIELD(secrets, STR, NONE, "private", "kind of secret", RP_NULLABLE),
     RP_FIELD_LIST(struct rp_info_file, devices, &device_type, NULL, "devices of the host", 0),
     RP_FIELD_MAP(struct rp_info_file, kinds, &kind_type, "events by kind", "events of each kind",
                  0),

@@ -28,15 +28,15 @@ static const struct rp_field times_fields[] = {
 static const struct rp_type times_type = {"times", sizeof(struct rp_launch_times), times_fields,
                                           NULL};
 
-#define THREE_TIMES(s)                                                                       \
-    RP_FIELD_RECORD(s, call, &times_type, NULL, "the host's calls", 0),                      \
-        RP_FIELD_RECORD(s, device, &times_type, NULL, "the work they started", 0),           \
-        RP_FIELD_RECORD(                                                                     \
-            s, delay, &times_type, NULL,                                                     \
-            "from the end of the call to the start of the work; 0 if it starts earlier", 0), \
-        RP_FIELD(s, short_count, I64, COUNT, NULL,                                           \
-                 "work shorter than its call, which took at most 50 µs", 0),                 \
-        RP_FIELD(s, slow_call_count, I64, COUNT, NULL, "calls over 50 µs", 0),               \
+#define THREE_TIMES(s)                                                                            \
+    RP_FIELD_RECORD(s, call, &times_type, NULL, "the host's calls", 0),                           \
+        RP_FIELD_RECORD(s, device, &times_type, NULL, "the work they started", 0),                \
+        RP_FIELD_RECORD(                                                                          \
+            s, delay, &times_type, NULL,                                                          \
+            "time from the end of the call to the start of the work; 0 if it starts earlier", 0), \
+        RP_FIELD(s, short_count, I64, COUNT, NULL,                                                \
+                 "work shorter than its call, which took at most 50 µs", 0),                      \
+        RP_FIELD(s, slow_call_count, I64, COUNT, NULL, "calls over 50 µs", 0),                    \
         RP_FIELD(s, late_count, I64, COUNT, NULL, "delays over 100 µs", 0)
 
 #define ROW(member, type, unit, title, doc, flags) \
@@ -101,7 +101,7 @@ static const struct rp_field root_fields[] = {
     ROOT(by, STR, NONE, NULL, "what the rows are", 0),
     ROOT(launches, I64, COUNT, NULL, "calls that started device work; that of a graph is one", 0),
     ROOT(items, I64, COUNT, NULL, "kernels, copies and memsets that they started", 0),
-    ROOT(graphs, I64, COUNT, NULL, "of the launches, those that started several", 0),
+    ROOT(graphs, I64, COUNT, NULL, "the launches that started several kernels", 0),
     ROOT(graph_items, I64, COUNT, NULL, "what those started", 0),
     ROOT(unlinked, I64, COUNT, NULL, "device work without a recorded launch", 0),
     THREE_TIMES(struct rp_launches_root),

@@ -22,8 +22,8 @@
 
 static const struct rp_field change_fields[] = {
     CHANGE(change_bytes, I64, BYTES, "change", "new - base", 0),
-    CHANGE(base_bytes, I64, BYTES, "base", "at the peak of the first run", 0),
-    CHANGE(new_bytes, I64, BYTES, "new", "at the peak of the second run", 0),
+    CHANGE(base_bytes, I64, BYTES, "base", "bytes at the peak of the first run", 0),
+    CHANGE(new_bytes, I64, BYTES, "new", "bytes at the peak of the second run", 0),
     CHANGE(base_buffers, I64, COUNT, "buffers", "how many; 0: not known one by one", 0),
     CHANGE(new_buffers, I64, COUNT, "new", "the same of the second run", 0),
     CHANGE(name, STR, NONE, "name", "line, operator or category; 'other': not recorded",
@@ -37,7 +37,7 @@ static const struct rp_type change_type = {"change", sizeof(struct rp_memory_cha
 
 static const struct rp_field pair_fields[] = {
     PAIR(rank, I64, NONE, "rank", "rank", RP_NULLABLE),
-    PAIR(device, STR, NONE, "device", "whose memory it is", RP_SHORTEN),
+    PAIR(device, STR, NONE, "device", "the device with this memory", RP_SHORTEN),
     PAIR(base_peak_bytes, I64, BYTES, "base", "peak of the first run", 0),
     PAIR(new_peak_bytes, I64, BYTES, "new", "peak of the second run", 0),
     PAIR(change_bytes, I64, BYTES, "change", "new - base", 0),
@@ -50,7 +50,7 @@ static const struct rp_type pair_type = {"pair", sizeof(struct rp_memory_pair), 
 
 static const struct rp_field two_fields[] = {
     TWO(rank, I64, NONE, "rank", RP_NULLABLE),
-    TWO(device, STR, NONE, "whose memory it is", 0),
+    TWO(device, STR, NONE, "the device with this memory", 0),
     TWO_LIST(peak_bytes, &rp_type_int, "the peaks: base, new"),
     TWO_LIST(reserved_bytes, &rp_type_int, "the most that was reserved; empty: not recorded"),
     TWO_LIST(begin_bytes, &rp_type_int, "allocated when the recordings begin; empty: not recorded"),
@@ -69,7 +69,7 @@ static const struct rp_field root_fields[] = {
              0),
     RP_FIELD(struct rp_memory_diff, start, STR, NONE, "start", "text output only", RP_SCREEN),
     RP_FIELD_RECORD(struct rp_memory_diff, memory, &two_type, NULL,
-                    "of the device with the largest peak", 0),
+                    "memory of the device with the largest peak", 0),
     ROOT_LIST(devices, &pair_type, "devices", "those that both runs have, the largest peak first",
               0),
     ROOT_LIST(categories, &change_type, "what it is for", "text output only", RP_SCREEN),

@@ -26,8 +26,8 @@ extern const struct rp_question_row rp_ask_memory;
 
 static const struct rp_field share_fields[] = {
     SHARE(category, STR, NONE, "category", "what the memory is for", 0),
-    SHARE(bytes, I64, BYTES, "at the peak", "bytes at the peak", 0),
-    SHARE(share, F64, RATIO, "share", "of the peak", 0),
+    SHARE(bytes, I64, BYTES, "bytes at the peak", "bytes at the peak", 0),
+    SHARE(share, F64, RATIO, "share", "share of the peak", 0),
     SHARE(buffers, I64, COUNT, "buffers", "how many; 0: not known one by one", 0),
     SHARE(sure, STR, NONE, "sure", "how certain the category is", 0),
     SHARE(basis, STR, NONE, "because", "how it was recognised", RP_WIDE),
@@ -39,8 +39,8 @@ static const struct rp_type share_type = {"share", sizeof(struct rp_memory_share
     RP_FIELD(struct rp_memory_holder, member, type, unit, title, doc, flags)
 
 static const struct rp_field holder_fields[] = {
-    HOLDER(bytes, I64, BYTES, "bytes", "at the peak", 0),
-    HOLDER(share, F64, RATIO, "share", "of the peak", 0),
+    HOLDER(bytes, I64, BYTES, "bytes", "bytes at the peak", 0),
+    HOLDER(share, F64, RATIO, "share", "share of the peak", 0),
     HOLDER(buffers, I64, COUNT, "buffers", "how many; 0: not known one by one", RP_WIDE),
     HOLDER(category, STR, NONE, "category", "what they are for", 0),
     HOLDER(op, STR, NONE, "operator", "that allocated them", RP_SHORTEN),
@@ -72,10 +72,10 @@ static const struct rp_type step_type = {"step", sizeof(struct rp_memory_step_ro
 
 static const struct rp_field churn_fields[] = {
     CHURN(per_step_bytes, F64, BYTES, "a step", "bytes allocated in a step", 0),
-    CHURN(allocations_per_step, F64, NONE, "allocations", "in a step", 0),
+    CHURN(allocations_per_step, F64, NONE, "allocations", "allocations in a step", 0),
     CHURN(bytes, I64, BYTES, NULL, "bytes allocated in all", 0),
     CHURN(allocations, I64, COUNT, NULL, "allocations in all", 0),
-    CHURN(phase, STR, NONE, "phase", "of training", RP_WIDE),
+    CHURN(phase, STR, NONE, "phase", "phase of training", RP_WIDE),
     CHURN(op, STR, NONE, "operator", "that allocates", RP_SHORTEN),
     CHURN(where, STR, NONE, "module or line", "text output only",
           RP_SCREEN | RP_SHORTEN | RP_WHOLE),
@@ -89,7 +89,7 @@ static const struct rp_type churn_type = {"churn", sizeof(struct rp_memory_churn
     RP_FIELD(struct rp_memory_call, member, type, unit, title, doc, flags)
 
 static const struct rp_field call_fields[] = {
-    CALL(name, STR, NONE, "call", "of the runtime or driver", 0),
+    CALL(name, STR, NONE, "call", "name of the runtime or driver", 0),
     CALL(count, I64, COUNT, "count", "how often", 0),
     CALL(total_ns, I64, NS, "host time", "sum", 0),
     CALL(max_ns, I64, NS, "longest", "the longest", 0),
@@ -105,8 +105,8 @@ static const struct rp_type call_type = {"call", sizeof(struct rp_memory_call), 
 static const struct rp_field point_fields[] = {
     RP_FIELD(struct rp_memory_point, ts_ns, I64, NS, NULL, "since the first event", 0),
     POINT(allocated_bytes, "all of it"),
-    POINT(reserved_bytes, "by the allocator; null: not recorded"),
-    LAYER("parameters_bytes", RP_MEMORY_PARAMETERS, "of it, parameters"),
+    POINT(reserved_bytes, "bytes that the allocator held; null: not recorded"),
+    LAYER("parameters_bytes", RP_MEMORY_PARAMETERS, "the part of it that is parameters"),
     LAYER("optimizer_bytes", RP_MEMORY_OPTIMIZER, "optimizer state"),
     LAYER("gradients_bytes", RP_MEMORY_GRADIENTS, "gradients"),
     LAYER("activations_bytes", RP_MEMORY_ACTIVATIONS, "activations"),
@@ -125,7 +125,7 @@ static const struct rp_field checkpoint_fields[] = {
     CHECKPOINT(module, STR, NONE, "the repeated module that holds most; null: not known"),
     CHECKPOINT(modules, I64, COUNT, "how many there are"),
     CHECKPOINT(activation_bytes, I64, BYTES, "their activations at the peak"),
-    CHECKPOINT(saved_bytes, I64, BYTES, "by how much the peak would be lower, at most"),
+    CHECKPOINT(saved_bytes, I64, BYTES, "how much lower the peak would be, at most"),
     CHECKPOINT(peak_bytes, I64, BYTES, "the peak then, at least"),
     RP_FIELD_END};
 static const struct rp_type checkpoint_type = {"checkpoint", sizeof(struct rp_memory_checkpoint),
@@ -138,15 +138,16 @@ static const struct rp_type checkpoint_type = {"checkpoint", sizeof(struct rp_me
 
 static const struct rp_field device_fields[] = {
     DEVICE(rank, I64, NONE, "rank", "rank", RP_NULLABLE),
-    DEVICE(device, STR, NONE, "device", "whose memory it is", RP_SHORTEN),
+    DEVICE(device, STR, NONE, "device", "the device with this memory", RP_SHORTEN),
     DEVICE(path, STR, NONE, NULL, "file", 0),
     DEVICE(source, STR, NONE, NULL, "profile, snapshot or buffer assignment", 0),
     DEVICE(peak_bytes, I64, BYTES, "peak", "most that was allocated at once", 0),
     DEVICE(peak_text, STR, NONE, "when", "text output only", RP_SCREEN),
     DEVICE(peak_ns, I64, NS, "at", "when, since the first event", RP_NULLABLE | RP_WIDE),
-    DEVICE(peak_step, I64, NONE, NULL, "in which step", RP_NULLABLE),
+    DEVICE(peak_step, I64, NONE, NULL, "the step with the peak", RP_NULLABLE),
     DEVICE(peak_phase, STR, NONE, NULL, "forward, backward or optimizer", 0),
-    DEVICE(reserved_bytes, I64, BYTES, "reserved", "by the allocator, at the peak", RP_NULLABLE),
+    DEVICE(reserved_bytes, I64, BYTES, "reserved", "bytes that the allocator held at the peak",
+           RP_NULLABLE),
     DEVICE(peak_reserved_bytes, I64, BYTES, NULL, "most that was reserved", RP_NULLABLE),
     DEVICE(slack_bytes, I64, BYTES, NULL, "reserved and not allocated, at the peak", RP_NULLABLE),
     DEVICE(begin_bytes, I64, BYTES, "begin", "allocated when the recording begins",
@@ -163,11 +164,12 @@ static const struct rp_field device_fields[] = {
            "least growth of the steps after the first, 0 if one does not grow; null: fewer than 3 "
            "steps",
            RP_NULLABLE),
-    DEVICE(segments, I64, COUNT, NULL, "of the allocator, at the end; snapshots only", RP_NULLABLE),
+    DEVICE(segments, I64, COUNT, NULL, "segments of the allocator at the end; snapshots only",
+           RP_NULLABLE),
     DEVICE(free_bytes, I64, BYTES, NULL, "free in them", RP_NULLABLE),
     DEVICE(largest_free_bytes, I64, BYTES, NULL, "largest free block", RP_NULLABLE),
     DEVICE(oom_count, I64, COUNT, NULL, "requests that failed; snapshots only", 0),
-    DEVICE(memory_bytes, I64, BYTES, NULL, "of the device, where recorded", RP_NULLABLE),
+    DEVICE(memory_bytes, I64, BYTES, NULL, "memory of the device, where recorded", RP_NULLABLE),
     RP_FIELD_RECORD(struct rp_memory_device, checkpoint, &checkpoint_type, NULL,
                     "what checkpointing could save", 0),
     DEVICE_LIST(categories, &share_type, "who holds the peak; they add up to it"),

@@ -24,7 +24,7 @@ static const struct rp_field rank_fields[] = {
     RANK(host, STR, NONE, "host", "ranks of one host share a clock; null: the rank has its own", 0),
     RANK(offset_ns, I64, NS, "offset", "added to its times to get the first rank's clock",
          RP_NULLABLE),
-    RANK(uncertainty_ns, I64, NS, "±", "of the offset", RP_NULLABLE | RP_LARGEST),
+    RANK(uncertainty_ns, I64, NS, "±", "uncertainty of the offset", RP_NULLABLE | RP_LARGEST),
     RANK(low_ns, I64, NS, "at least", "lower bound of the offset", RP_NULLABLE | RP_WIDE),
     RANK(high_ns, I64, NS, "at most", "upper bound of the offset", RP_NULLABLE | RP_WIDE),
     RANK(drift_ppb, F64, NONE, NULL, "change of the offset in ns per second", 0),
@@ -37,7 +37,7 @@ static const struct rp_field rank_fields[] = {
     RANK(step_count, I64, COUNT, NULL, "how often the clock was set during the recording", 0),
     RANK(drift_text, STR, NONE, "drift", "text output only", RP_SCREEN),
     RANK(meeting_count, I64, COUNT, "matched", "collectives matched with those of other clocks", 0),
-    RANK(message_count, I64, COUNT, "messages", "to and from other clocks", RP_WIDE),
+    RANK(message_count, I64, COUNT, "messages", "messages to and from other clocks", RP_WIDE),
     RANK(path, STR, NONE, "trace", "the input", RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_merge_rank), rank_fields, NULL};
@@ -46,13 +46,15 @@ static const struct rp_type rank_type = {"rank", sizeof(struct rp_merge_rank), r
     RP_FIELD(struct rp_merge_conflict, member, type, unit, title, doc, flags)
 
 static const struct rp_field conflict_fields[] = {
-    CONFLICT(rank_a, I64, NONE, "rank", "it left", 0),
-    CONFLICT(rank_b, I64, NONE, "left before rank", "this one arrived", 0),
-    CONFLICT(what, STR, NONE, "arrived at", "the collective or message", 0),
-    CONFLICT(by_ns, I64, NS, "by", "by how much the facts contradict each other", 0),
-    CONFLICT(against, STR, NONE, "contradicts",
-             "the collective or message that requires the opposite; null: their common clock does",
+    CONFLICT(rank_a, I64, NONE, "rank", "the rank that left the collective, or sent the message",
              0),
+    CONFLICT(rank_b, I64, NONE, "left before rank", "the rank that arrived", 0),
+    CONFLICT(what, STR, NONE, "arrived at", "the collective or message", 0),
+    CONFLICT(by_ns, I64, NS, "by", "how much the facts contradict each other", 0),
+    CONFLICT(
+        against, STR, NONE, "contradicts",
+        "the collective or message that requires the opposite; null: the common clock of the two requires it",
+        0),
     RP_FIELD_END};
 static const struct rp_type conflict_type = {"conflict", sizeof(struct rp_merge_conflict),
                                              conflict_fields, NULL};
@@ -73,7 +75,7 @@ static const struct rp_field root_fields[] = {
          "clocks whose offset is known, with the first; 1 of several: nothing ties them", 0),
     ROOT(consistent, BOOL, NONE, NULL, "no two facts contradict each other", 0),
     ROOT(output, STR, NONE, NULL, "the merged trace, or null", 0),
-    ROOT(format, STR, NONE, NULL, "of the merged trace, or null", 0),
+    ROOT(format, STR, NONE, NULL, "format of the merged trace, or null", 0),
     ROOT(event_count, I64, COUNT, NULL, "events of the merged trace", RP_NULLABLE),
     RP_FIELD_LIST(struct rp_merge_root, ranks, &rank_type, "clocks of the ranks",
                   "one record per rank", 0),

@@ -16,7 +16,7 @@ RP_LIMIT(LEAST_SHOWN, "of the device time",
 static const struct rp_field category_fields[] = {
     RP_FIELD(struct rp_report_category, category, STR, NONE, NULL, "docs/definitions.md", 0),
     RP_FIELD(struct rp_report_category, device_ns, I64, NS, NULL, "sum of durations", 0),
-    RP_FIELD(struct rp_report_category, share, F64, RATIO, NULL, "of all device time", 0),
+    RP_FIELD(struct rp_report_category, share, F64, RATIO, NULL, "share of all device time", 0),
     RP_FIELD_END};
 const struct rp_type rp_report_category_type = {"category", sizeof(struct rp_report_category),
                                                 category_fields, NULL};

@@ -24,7 +24,7 @@ static const struct rp_field row_fields[] = {
     ROW(memory_ns, I64, NS, "copies", "time in which copies and memsets run", RP_WIDE),
     ROW(idle_ns, I64, NS, "idle", "time in which nothing runs", RP_LARGEST),
     ROW(idle_share, F64, RATIO, "share", "idle / window", 0),
-    ROW(is_main, BOOL, NONE, NULL, "the numbers of the rank are those of this device", 0),
+    ROW(is_main, BOOL, NONE, NULL, "whether the rank's numbers are those of this device", 0),
     RP_FIELD_END};
 const struct rp_type rp_report_device_row_type = {"device", sizeof(struct rp_report_device_row),
                                                   row_fields, NULL};

@@ -37,7 +37,7 @@ static const struct rp_field group_fields[] = {
     GROUP(wait_ns, I64, NS, "waits", "mean, or null", RP_NULLABLE),
     GROUP(last_count, I64, COUNT, "was last",
           "collectives at which one of them arrived last, or null", RP_NULLABLE),
-    GROUP(margin_ns, I64, NS, "delays", "by how much they arrived after the second last, or null",
+    GROUP(margin_ns, I64, NS, "delays", "how much later than the second last they arrived, or null",
           RP_NULLABLE | RP_LARGEST),
     RP_FIELD_END};
 const struct rp_type rp_report_group_type = {"group", sizeof(struct rp_report_group), group_fields,

@@ -32,7 +32,7 @@ static const struct rp_field hot_fields[] = {
              "an operator; where there is none a kernel, function, range or call", 0),
     RP_FIELD(struct rp_report_hot, ns, I64, NS, NULL, "its own time", 0),
     RP_FIELD(struct rp_report_hot, share, F64, RATIO, NULL,
-             "of the device time; without device work of the own times of all", 0),
+             "share of the device time; without device work, of the sum of all own times", 0),
     RP_FIELD(struct rp_report_hot, modelled, BOOL, NONE, NULL,
              "whether a cost model knows its FLOPs and bytes, given its shapes", 0),
     RP_FIELD_END};

@@ -300,9 +300,10 @@ static const struct rp_field kind_fields[] = {
          "usual, other work, warm-up, evaluation, checkpoint, pause, break", 0),
     KIND(steps, I64, COUNT, "steps", "how many", 0),
     KIND(median_ns, I64, NS, "median", "median duration, or null", RP_NULLABLE),
-    KIND(total_ns, I64, NS, "total", "of all of them", 0),
-    KIND(share, F64, RATIO, "share", "of the time of all kinds", 0),
-    KIND(why, STR, NONE, "what differs", "from the usual kind, or null", RP_NULLABLE),
+    KIND(total_ns, I64, NS, "total", "time of all of them", 0),
+    KIND(share, F64, RATIO, "share", "share of the time of all kinds", 0),
+    KIND(why, STR, NONE, "what differs", "why it differs from the usual kind, or null",
+         RP_NULLABLE),
     RP_FIELD_END};
 const struct rp_type rp_report_kind_type = {"kind", sizeof(struct rp_report_kind), kind_fields,
                                             NULL};

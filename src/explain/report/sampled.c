@@ -20,7 +20,7 @@ static const struct rp_field sampled_fields[] = {
     RP_FIELD(struct rp_report_sampled, waited_ns, I64, NS, NULL, "the same of waiting",
              RP_NULLABLE),
     RP_FIELD(struct rp_report_sampled, wants_gil_ns, I64, NS, NULL,
-             "of both: waiting for Python's global lock", RP_NULLABLE),
+             "the part of both that waits for Python's global lock", RP_NULLABLE),
     RP_FIELD_LIST(struct rp_report_sampled, lines, &rp_stacks_row_type, NULL,
                   "with most time of their own on a processor", 0),
     RP_FIELD_END};

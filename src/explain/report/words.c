@@ -20,7 +20,7 @@ static const struct rp_field try_fields[] = {
     TRY(what_if, STR, NONE, "the what-if of simulate that predicts it, or null", 0),
     TRY(step_ns, I64, NS, "a step without the profiler, or null", RP_NULLABLE),
     TRY(predicted_ns, I64, NS, "the same with the change, or null", RP_NULLABLE),
-    TRY(change_ratio, F64, RATIO, "of the two, or null", 0),
+    TRY(change_ratio, F64, RATIO, "change between the two, or null", 0),
     RP_FIELD_END};
 const struct rp_type rp_report_try_type = {"try", sizeof(struct rp_report_try), try_fields, NULL};
 
@@ -55,11 +55,11 @@ void rp_report_look_tries(struct rp_arena *arena, const struct rp_report_finding
 
 static const struct rp_field workload_fields[] = {
     WORKLOAD(framework, STR, "what its user configures: a server, else a framework"),
-    WORKLOAD(vendor, STR, "of the device, or none"),
+    WORKLOAD(vendor, STR, "vendor of the device, or none"),
     WORKLOAD(mode, STR, "training, inference, serving or unknown"),
     WORKLOAD(parallel, STR, "how the work is distributed, or none"),
     WORKLOAD(transport, STR, "what carries collectives, or none"),
-    WORKLOAD(compiled, BOOL, "by torch.compile or XLA"),
+    WORKLOAD(compiled, BOOL, "whether torch.compile or XLA compiled it"),
     WORKLOAD(graphs, BOOL, "graphs of device work are launched"),
     RP_FIELD_END};
 const struct rp_type rp_report_workload_type = {"workload", sizeof(struct rp_report_workload),

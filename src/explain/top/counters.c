@@ -205,13 +205,13 @@ static const struct rp_field row_fields[] = {
     ROW(kernel, STR, NONE, NULL, "its name", 0),
     ROW(label, STR, NONE, "kernel", "the name, shortened", RP_SCREEN | RP_SHORTEN | RP_LABEL),
     ROW(op_label, STR, NONE, "operator", "that launched it", RP_SCREEN | RP_WIDE | RP_SHORTEN),
-    ROW(counter, STR, NONE, "counter", "as the profiler calls it", RP_WHOLE),
+    ROW(counter, STR, NONE, "counter", "the profiler's name of the counter", RP_WHOLE),
     ROW(calls, I64, COUNT, "calls", "kernels measured", 0),
     ROW(total_ns, I64, NS, "time", "their device time", 0),
-    ROW(mean, F64, NONE, "mean", "of the counter, over calls", 0),
+    ROW(mean, F64, NONE, "mean", "mean of the counter over calls", 0),
     ROW(min, F64, NONE, "min", "the smallest", RP_WIDE),
     ROW(max, F64, NONE, "max", "the largest", RP_WIDE),
-    ROW(sum, F64, NONE, NULL, "over all calls", 0),
+    ROW(sum, F64, NONE, NULL, "sum over all calls", 0),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_counter_row), row_fields, NULL};
 

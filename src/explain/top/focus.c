@@ -387,9 +387,9 @@ static const struct rp_field row_fields[] = {
     ROW(kind, STR, NONE, "kind", "op, module, annotation, python or kernel", 0),
     ROW(name, STR, NONE, "name", "the name as recorded", RP_SHORTEN),
     ROW(label, STR, NONE, "name", "the name, shortened", RP_SCREEN | RP_SHORTEN | RP_LABEL),
-    ROW(calls, I64, COUNT, "calls", "of the focus; of callees, their own", 0),
+    ROW(calls, I64, COUNT, "calls", "calls of the focus; for callees, their own calls", 0),
     ROW(total_ns, I64, NS, "time", "time of the focus that is theirs", 0),
-    ROW(share, F64, RATIO, "share", "of the time of the focus", 0),
+    ROW(share, F64, RATIO, "share", "share of the time of the focus", 0),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_focus_row), row_fields, NULL};
 
@@ -409,9 +409,9 @@ static const struct rp_field root_fields[] = {
          0),
     ROOT(ranks, I64, COUNT, NULL, "number of ranks", 0),
     ROOT(whole_ns, I64, NS, NULL, "sum of the durations of all selected work", 0),
-    ROOT(total_ns, I64, NS, NULL, "of it, in the focus", 0),
+    ROOT(total_ns, I64, NS, NULL, "its time inside of the focus", 0),
     ROOT(share, F64, RATIO, NULL, "total_ns / whole_ns", 0),
-    ROOT(backward_ns, I64, NS, NULL, "of total_ns, in the backward pass", 0),
+    ROOT(backward_ns, I64, NS, NULL, "the part of total_ns in the backward pass", 0),
     ROOT(calls, I64, COUNT, NULL, "calls of the focus", 0),
     RP_FIELD_LIST(struct rp_focus_root, rows, &row_type, NULL, "by relation, the largest first", 0),
     SHOWN(matches, WITH_KIND, "matches"),

@@ -62,13 +62,15 @@ static const struct rp_field row_fields[] = {
     ROW(name, STR, NONE, "line", "file without folders, and line", 0),
     ROW(path, STR, NONE, NULL, "the file, as the log has it", 0),
     ROW(line, I64, NONE, NULL, "its number", 0),
-    ROW(function, STR, NONE, "function", "of the line", RP_SHORTEN),
-    ROW(total_ns, I64, NS, "total", "of work of the line; of several lines its part, by nodes", 0),
-    ROW(share, F64, RATIO, "share", "of all work", RP_BAR),
-    ROW(alone_ns, I64, NS, "alone", "of work of this line only", 0),
+    ROW(function, STR, NONE, "function", "function of the line", RP_SHORTEN),
+    ROW(total_ns, I64, NS, "total",
+        "time of work of the line; work of several lines is divided by their nodes", 0),
+    ROW(share, F64, RATIO, "share", "share of all work", RP_BAR),
+    ROW(alone_ns, I64, NS, "alone", "time of work that belongs to this line only", 0),
     ROW(shared_ns, I64, NS, "with others", "its part of work of several lines", 0),
-    ROW(forward_ns, I64, NS, "forward", "in forward graphs, or inference", RP_WIDE),
-    ROW(backward_ns, I64, NS, "backward", "in backward graphs", RP_WIDE),
+    ROW(forward_ns, I64, NS, "forward", "time in graphs of the forward pass or of inference",
+        RP_WIDE),
+    ROW(backward_ns, I64, NS, "backward", "time in backward graphs", RP_WIDE),
     ROW(calls, I64, COUNT, "count", "kernels, copies; without a device, operators", 0),
     RP_FIELD_END};
 const struct rp_type rp_source_line_type = {"row", sizeof(struct rp_source_line_row), row_fields,
@@ -76,22 +78,22 @@ const struct rp_type rp_source_line_type = {"row", sizeof(struct rp_source_line_
 
 static const struct rp_field rest_fields[] = {
     RP_FIELD(struct rp_lines_rest, what, STR, NONE, "work", "why it has no line", 0),
-    RP_FIELD(struct rp_lines_rest, total_ns, I64, NS, "total", "of it", 0),
-    RP_FIELD(struct rp_lines_rest, share, F64, RATIO, "share", "of all work", RP_BAR),
+    RP_FIELD(struct rp_lines_rest, total_ns, I64, NS, "total", "its time", 0),
+    RP_FIELD(struct rp_lines_rest, share, F64, RATIO, "share", "share of all work", RP_BAR),
     RP_FIELD_END};
 static const struct rp_type rest_type = {"rest", sizeof(struct rp_lines_rest), rest_fields, NULL};
 
 #define GRAPH(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_line_graph_row, member, type, unit, title, doc, flags)
 static const struct rp_field graph_fields[] = {
-    GRAPH(id, STR, NONE, "compile", "of the log; of XLA the module", 0),
+    GRAPH(id, STR, NONE, "compile", "id in the log; for XLA, the module", 0),
     GRAPH(direction, STR, NONE, "graph", "forward, backward or inference; 'module': of XLA", 0),
     GRAPH(function, STR, NONE, "function", "that was compiled", RP_SHORTEN),
-    GRAPH(key, STR, NONE, NULL, "of the FX graph cache", 0),
-    GRAPH(runs, I64, COUNT, "runs", "in the recording; null: not known", RP_NULLABLE),
-    GRAPH(total_ns, I64, NS, "total", "of the work in them", 0),
-    GRAPH(share, F64, RATIO, "share", "of all work", RP_BAR),
-    GRAPH(coverage, F64, RATIO, "with a line", "of the work in them", RP_WIDE),
+    GRAPH(key, STR, NONE, NULL, "key in the cache of FX graphs", 0),
+    GRAPH(runs, I64, COUNT, "runs", "runs in the recording; null: not known", RP_NULLABLE),
+    GRAPH(total_ns, I64, NS, "total", "time of the work in them", 0),
+    GRAPH(share, F64, RATIO, "share", "share of all work", RP_BAR),
+    GRAPH(coverage, F64, RATIO, "with a line", "share of the work that is in them", RP_WIDE),
     RP_FIELD_END};
 static const struct rp_type graph_type = {"graph", sizeof(struct rp_line_graph_row), graph_fields,
                                           NULL};
@@ -107,7 +109,7 @@ static const struct rp_field root_fields[] = {
          0),
     ROOT(ranks, I64, COUNT, NULL, "number of ranks", 0),
     ROOT(whole_ns, I64, NS, "total", "sum of the durations of all selected work", 0),
-    ROOT(covered_ns, I64, NS, NULL, "of it, with a line", 0),
+    ROOT(covered_ns, I64, NS, NULL, "the part of it that has a line", 0),
     RP_FIELD_AS("coverage", struct rp_lines_root, coverage, F64, RATIO, NULL,
                 "covered_ns / whole_ns", 0),
     ROOT(row_count, I64, COUNT, NULL, "lines before the limit", 0),

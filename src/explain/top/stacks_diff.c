@@ -25,12 +25,12 @@
             RP_NULLABLE)
 
 static const struct rp_field row_fields[] = {
-    ROW(name, STR, NONE, NULL, "the function; of a stack its innermost", 0),
+    ROW(name, STR, NONE, NULL, "the function; for a stack, its innermost function", 0),
     ROW(label, STR, NONE, "name", "the row, shortened", RP_SCREEN | RP_SHORTEN),
     ROW(file, STR, NONE, NULL, "its source file or library, or null", 0),
     ROW(line, I64, NONE, NULL, "its line, or null", RP_NULLABLE),
     ROW(kind, STR, NONE, NULL, "python, native, kernel (of the system) or other", 0),
-    ROW(stack, STR, NONE, NULL, "of a stack: all functions, outermost first; else null", 0),
+    ROW(stack, STR, NONE, NULL, "for a stack: all functions, outermost first; otherwise null", 0),
     ROW(change, STR, NONE, "change", "more, less, added, removed, noise or same", 0),
     ROW(base_samples, I64, COUNT, NULL, "samples in the base", 0),
     ROW(new_samples, I64, COUNT, NULL, "samples in the new run", 0),

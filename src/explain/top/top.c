@@ -32,8 +32,8 @@ static const struct rp_field row_fields[] = {
     ROW(kind, STR, NONE, NULL, "compute, comm or memory for device work; else the kind of span", 0),
     ROW(count, I64, COUNT, "count", "number of occurrences", 0),
     ROW(total_ns, I64, NS, "total", "sum, nested spans included", 0),
-    ROW(share, F64, RATIO, "share", "of the time of all selected work", RP_BAR),
-    ROW(self_ns, I64, NS, "self", "without nested rows", 0),
+    ROW(share, F64, RATIO, "share", "share of the time of all selected work", RP_BAR),
+    ROW(self_ns, I64, NS, "self", "time without nested rows", 0),
     ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),
     ROW(min_ns, I64, NS, "min", "minimum", RP_WIDE),
     ROW(p50_ns, I64, NS, "p50", "median, by nearest rank", 0),
@@ -42,7 +42,8 @@ static const struct rp_field row_fields[] = {
     ROW(max_ns, I64, NS, "max", "maximum", 0),
     ROW(std_ns, I64, NS, "std", "standard deviation of the population", RP_WIDE),
     ROW(modules, I64, COUNT, "names", "names that the row adds up; null: one", RP_NULLABLE),
-    ROW(category, STR, NONE, "category", "of kernels, operators and shapes; else null", RP_WIDE),
+    ROW(category, STR, NONE, "category", "category of a kernel, operator or shape; otherwise null",
+        RP_WIDE),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_top_row), row_fields, NULL};
 
@@ -68,7 +69,7 @@ static const struct rp_field root_fields[] = {
          0),
     ROOT(ranks, I64, COUNT, NULL, "number of ranks", 0),
     ROOT(whole_ns, I64, NS, "total", "sum of the durations of all selected work", 0),
-    ROOT(covered_ns, I64, NS, NULL, "of it, attributed to a row", 0),
+    ROOT(covered_ns, I64, NS, NULL, "the part of it that is attributed to a row", 0),
     ROOT(covered_share, F64, RATIO, NULL, "covered_ns / whole_ns", 0),
     ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
     RP_FIELD_LIST(struct rp_top_root, rows, &row_type, NULL, "the largest first", 0),

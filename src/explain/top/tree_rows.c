@@ -52,10 +52,10 @@ static const struct rp_field row_fields[] = {
     ROW(members, I64, COUNT, NULL, "siblings that are alike, which the row adds up; null: one",
         RP_NULLABLE),
     ROW(calls, I64, COUNT, "calls", "number of calls; of XLA's scopes, of kernels", RP_NULLABLE),
-    ROW(total_ns, I64, NS, "total", "with everything inside", 0),
-    ROW(share, F64, RATIO, "share", "of the time of all selected work", 0),
-    ROW(self_ns, I64, NS, "self", "without the nodes inside", RP_NULLABLE),
-    ROW(backward_ns, I64, NS, "backward", "of total_ns, in the backward pass", RP_NULLABLE),
+    ROW(total_ns, I64, NS, "total", "time with everything inside", 0),
+    ROW(share, F64, RATIO, "share", "share of the time of all selected work", 0),
+    ROW(self_ns, I64, NS, "self", "time without the nodes inside", RP_NULLABLE),
+    ROW(backward_ns, I64, NS, "backward", "the part of total_ns in the backward pass", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_tree_row), row_fields, NULL};
 
@@ -69,7 +69,7 @@ static const struct rp_field root_fields[] = {
          0),
     ROOT(ranks, I64, COUNT, NULL, "number of ranks", 0),
     ROOT(whole_ns, I64, NS, "total", "sum of the durations of all selected work", 0),
-    ROOT(covered_ns, I64, NS, NULL, "of it, in the tree", 0),
+    ROOT(covered_ns, I64, NS, NULL, "the part of it that is in the tree", 0),
     ROOT(covered_share, F64, RATIO, NULL, "covered_ns / whole_ns", 0),
     ROOT(row_count, I64, COUNT, NULL, "nodes of the tree, folded, before rows are left out", 0),
     RP_FIELD_LIST(struct rp_tree_root, rows, &row_type, NULL,

@@ -21,7 +21,8 @@ const struct rp_exporter *const rp_exporters[] = {
 /* ------------------------------------------------------------------ the record */
 
 static const struct rp_field ddp_fields[] = {
-    RP_FIELD(struct rp_opt_ddp, stock, BOOL, NONE, NULL, "it works with released software", 0),
+    RP_FIELD(struct rp_opt_ddp, stock, BOOL, NONE, NULL, "whether it works with released software",
+             0),
     RP_FIELD(struct rp_opt_ddp, bucket_cap_mb, F64, NONE, NULL,
              "bucket_cap_mb of DistributedDataParallel, or null", 0),
     RP_FIELD_LIST(struct rp_opt_ddp, buckets, &rp_type_int, NULL,
