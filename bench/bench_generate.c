@@ -188,7 +188,7 @@ static enum rp_code read_event(struct work *w)
     struct rp_json_token key;
 
     if (rp_json_value(w->json, &key) != RP_JSON_OBJECT)
-        return rp_err_set(&w->err, RP_FORMAT, "an element of the list of events is no object");
+        return rp_err_set(&w->err, RP_FORMAT, "an element of the list of events is not an object");
     while (rp_json_field(w->json, &key))
         RP_TRY(read_field(w, &key, &e, &times));
     e.end = rp_json_offset(w->json);

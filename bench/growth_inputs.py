@@ -682,7 +682,7 @@ def tar_of_traces(n):
 
 @file(".tar")
 def tar_of_others(n):
-    "files in an archive that are no traces"
+    "files in an archive that are not traces"
     return tar([("notes/%d.txt" % i, b"hello") for i in range(n)] + [("rank0.json", trace([span("x", 0, 5)]).encode())])
 
 

@@ -7,7 +7,7 @@
 One row is one trace (a run of several ranks: its folder). Columns: the step and its source; the first finding with its share of the
 span; the first opportunity with its step; the first move of the plan; and the disagreements, if any: the step of an opportunity that
 simulate predicts differently (by more than 0.1 %), a plan that begins with something else (unless two are within 10 %), a try with a
-number that is no opportunity, a total that idle or fusions state differently. The exit status is 1 if there is one.
+number that is not an opportunity, a total that idle or fusions state differently. The exit status is 1 if there is one.
 """
 import json, os, pathlib, subprocess, sys, time
 
@@ -55,7 +55,7 @@ def compare_tries(report, ops):
     for f in report["findings"]:
         for t in f["tries"]:
             if t["what_if"] and (t["change_ratio"] or 0) < -0.01 and family(t["what_if"]) not in listed:
-                yield f"{f['id']} advises {t['what_if']}, which is no opportunity"
+                yield f"{f['id']} advises {t['what_if']}, which is not an opportunity"
 
 
 def compare_idle(path, report):

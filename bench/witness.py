@@ -271,7 +271,7 @@ FILES = [
     ("recording, RL", "own/recordings/ppo.tar.xz", truth, "the environment runs on the host, and 16 updates are launch-bound"),
     ("recording, lengths", "own/recordings/sentence.tar.xz", truth, "plans of attention for new lengths take two thirds"),
     ("recording, JAX", "own/recordings/jax_mlp.tar.xz", truth, "a compiled step of 2.2 ms, device 78 % busy"),
-    ("planted: end of a process", "own/planted/end_of_process.json.gz", kineto, "99 % busy; 5,000 unloads after that are no part of it"),
+    ("planted: end of a process", "own/planted/end_of_process.json.gz", kineto, "99 % busy; 5,000 unloads after that are not part of it"),
     ("planted: no model", "own/planted/unmodelled.json.gz", kineto, "experts 82 %"),
     ("planted: new shapes", "own/planted/new_shapes.json.gz", kineto, "plans of attention for new lengths"),
 ]

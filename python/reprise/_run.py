@@ -39,7 +39,7 @@ class Option:
         if self.type == c.FLAG:
             return ["yes" if value else "no"]
         if isinstance(value, bool):
-            raise TypeError(f"the option '{self.keyword}' is no flag: it takes {self.value or 'a value'}")
+            raise TypeError(f"the option '{self.keyword}' is not a flag: it takes {self.value or 'a value'}")
         if isinstance(value, datetime.timedelta):
             return [str((value.days * 86400 + value.seconds) * 10 ** 9 + value.microseconds * 1000)]
         if isinstance(value, (str, os.PathLike)):

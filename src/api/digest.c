@@ -59,7 +59,7 @@ static enum rp_code parse_option(const struct rp_question_row *row, char **words
     char *name = words[*i], *value = strchr(name, '=');
 
     if (strncmp(name, "--", 2) != 0)
-        return rp_err_set(err, RP_USAGE, "'--for': '%s' is no option of '%s'", name,
+        return rp_err_set(err, RP_USAGE, "'--for': '%s' is not an option of '%s'", name,
                           row->question.name);
     name += 2;
     if (value)
@@ -92,8 +92,8 @@ static enum rp_code parse_wanted(const char *text, struct rp_arena *arena, struc
     if (n)
         row = (const struct rp_question_row *)(const void *)rp_question_find(words[0]);
     if (!row || !can_travel(row))
-        return rp_err_set(err, RP_USAGE, "'--for %s': '%s' is no question that takes digests", text,
-                          n ? words[0] : "");
+        return rp_err_set(err, RP_USAGE, "'--for %s': '%s' is not a question that takes digests",
+                          text, n ? words[0] : "");
     for (size_t i = 1; i < n; i++)
         RP_TRY(parse_option(row, words, n, &i, &w->given[given++], err));
     RP_TRY(rp_settings_init(&w->settings, row->question.options, w->given, given, err));

@@ -19,7 +19,7 @@ RP_LIMIT(MOST_PARTS, "tensors",
          "of one list of an operator; the rest of a longer one is not counted");
 #define MOST_VALUE 1e18
 RP_LIMIT(MOST_VALUE, "of a size",
-         "an argument that is larger is no size: the operator has no model");
+         "an argument that is larger is not a size: the operator has no model");
 
 /* ------------------------------------------------------------------ number formats */
 

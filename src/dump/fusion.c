@@ -587,8 +587,9 @@ static enum rp_code explain_subject(struct fusion_ctx *ctx, const char *text)
         RP_TRY(add_history(ctx, ctx->ops.at[0].name));
     if (ctx->ops.n)
         return RP_OK;
-    return rp_err_set(ctx->err, RP_USAGE, "'%s' is no instruction, opcode, operator or line of %s",
-                      text, rp_dump_label(ctx->module, ctx->arena));
+    return rp_err_set(ctx->err, RP_USAGE,
+                      "'%s' is not an instruction, opcode, operator or line of %s", text,
+                      rp_dump_label(ctx->module, ctx->arena));
 }
 
 /* ------------------------------------------------------------------ the summary */

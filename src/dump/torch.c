@@ -102,7 +102,7 @@ static const struct rp_field row_fields[] = {
     ROW(attempts, I64, COUNT, NULL, "how often tracing began", 0),
     ROW(breaks, I64, COUNT, "breaks", "graph breaks", 0),
     ROW(kernels, I64, COUNT, "kernels", "generated, of all its graphs", RP_WIDE),
-    ROW(dynamic, BOOL, NONE, NULL, "a size in its graph is no constant", 0),
+    ROW(dynamic, BOOL, NONE, NULL, "a size in its graph is not a constant", 0),
     ROW(compile_ns, I64, NS, "time", "time of the compile, forward and backward", RP_NULLABLE),
     ROW(start_ns, I64, NS, NULL, "since 1970", RP_NULLABLE),
     RP_FIELD_RECORD(struct rp_compile_row, phases_ns, &phases_type, NULL,
@@ -156,7 +156,7 @@ static const struct rp_type unknown_type = {"unknown", sizeof(struct rp_compile_
 
 #define PROBLEM(member, doc) RP_FIELD(struct rp_compile_problems, member, I64, COUNT, NULL, doc, 0)
 static const struct rp_field problem_fields[] = {
-    PROBLEM(lines, "lines that are no records"),
+    PROBLEM(lines, "lines that are not records"),
     PROBLEM(md5, "texts that are not what their record says"),
     PROBLEM(too_long, "lines and texts over the limit: passed over"),
     PROBLEM(cut, "logs that end inside a record"),
@@ -559,7 +559,7 @@ const char *rp_dump_torch_warning(const struct rp_compile_problems *problems,
         return NULL;
     return rp_arena_textf(
         arena,
-        "the logs are not whole: %s cut, %s lines are no records, %s texts are not what their "
+        "the logs are not whole: %s cut, %s lines are not records, %s texts are not what their "
         "checksums say, %s too long, %s kinds of records not known",
         rp_units_number(arena, problems->cut), rp_units_number(arena, problems->lines),
         rp_units_number(arena, problems->md5), rp_units_number(arena, problems->too_long),

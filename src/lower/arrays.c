@@ -108,7 +108,7 @@ RP_LOWER(unique)
     int64_t *at = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
     RP_TRY(rp_err_need(values && counts && at && in->ints, l->err, "lowering a graph"));
     if (in->rank != 1)
-        return rp_lower_misfit(l, node, "the input is no vector");
+        return rp_lower_misfit(l, node, "the input is not a vector");
     for (size_t i = 0; i < in->nints; i++) {
         uint64_t hash = rp_hash_bytes(&in->ints[i], sizeof in->ints[i]);
         uint32_t k = rp_map_get(&found, hash);

@@ -51,7 +51,7 @@ RP_LOWER(switch)
     int64_t sides = node->op.at[0] == '_' ? rp_lower_attr_int(node, "num_outs", 0) : 2;
 
     if (in[1].rank || sides < 1 || sides > RP_LOWER_OUTPUTS)
-        return rp_lower_misfit(l, node, "the side is no scalar, or there are too many");
+        return rp_lower_misfit(l, node, "the side is not a scalar, or there are too many");
     *nout = (size_t)sides;
     for (int64_t i = 0; i < sides; i++) {
         struct rp_lower_guard guard = {.which = in[1], .side = i, .up = in->guard, .depth = 1};

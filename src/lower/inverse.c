@@ -109,7 +109,8 @@ RP_LOWER(solve)
     if (rank < 2 || in->dims[rank - 1] != in->dims[rank - 2] || z[1].rank != rank ||
         z[1].dims[rank - 2] != in->dims[rank - 1] ||
         memcmp(z[1].dims, in->dims, (rank - 2) * sizeof *in->dims) != 0)
-        return rp_lower_misfit(l, node, "the input is no square matrix, or no right side of it");
+        return rp_lower_misfit(l, node,
+                               "the input is not a square matrix, or not a right side of it");
     size_t n = (size_t)in->dims[rank - 1];
     if (n > MOST_ROWS || (in->elem != RP_ELEM_F32 && in->elem != RP_ELEM_F64))
         return rp_lower_refuse(l, node, "matrices of up to 64 rows, of f32 or f64, are supported");

@@ -24,7 +24,7 @@ RP_LOWER(blocks)
     if (in->rank != 4 || s < 1 || s > INT16_MAX ||
         (back ? d[c] % (s * s) : d[y] % s || d[y + 1] % s) ||
         rp_lower_attr_is(node, "data_format", "NCHW_VECT_C"))
-        return rp_lower_refuse(l, node, "the sizes are no multiples of the block");
+        return rp_lower_refuse(l, node, "the sizes are not multiples of the block");
     if (back && channels)
         memcpy(dims, (int64_t[]){d[0], s, s, d[1] / (s * s), d[2], d[3]}, sizeof dims);
     else if (back)
@@ -157,7 +157,7 @@ RP_LOWER(resize)
     if (!like)
         RP_TRY(rp_lower_need_ints(l, node, &in[1], "size"));
     if (in->rank != 4 || (like ? in[1].rank != 4 : in[1].nints != 2))
-        return rp_lower_misfit(l, node, "the input is no batch of images");
+        return rp_lower_misfit(l, node, "the input is not a batch of images");
     for (int k = 0; k < 2; k++)
         if (size[k] < 1 || in->dims[1 + k] < 1 || size[k] > MOST_WEIGHTS ||
             size[k] * in->dims[1 + k] > MOST_WEIGHTS)
@@ -311,7 +311,7 @@ static struct rp_lower_value places_along(struct rp_lower *l, const struct rp_lo
 RP_LOWER(cholesky)
 {
     if (in->rank < 2 || in->dims[in->rank - 1] != in->dims[in->rank - 2])
-        return rp_lower_misfit(l, node, "the input is no square matrix");
+        return rp_lower_misfit(l, node, "the input is not a square matrix");
     struct rp_lower_value whole = rp_lower_like(l, in->elem, in->dims, in->rank);
     rp_lower_begin(l, &whole, RP_OP_CHOLESKY);
     rp_lower_operand(l, in);
@@ -435,7 +435,7 @@ RP_LOWER(bitcast)
     if (from_bits > to_bits)
         dims[rank++] = from_bits / to_bits;
     else if (from_bits < to_bits && (!rank || dims[--rank] != to_bits / from_bits))
-        return rp_lower_misfit(l, node, "the last dimension is no element of the new type");
+        return rp_lower_misfit(l, node, "the last dimension is not an element of the new type");
     *out = rp_lower_like(l, to, dims, rank);
     rp_lower_begin(l, out, RP_OP_BITCAST_CONVERT);
     rp_lower_operand(l, in);

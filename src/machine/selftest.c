@@ -254,7 +254,7 @@ static void test_sqlite(const struct rp_selftest *t, const char *what, struct rp
     if (!strncmp(read_back(t, "copy.sqlite"), "SQLite format 3", 15))
         good(row, "a database was written");
     else
-        wrong(row, "what was written is no database");
+        wrong(row, "what was written is not a database");
 }
 
 static void test_samples(const struct rp_selftest *t, const char *ending, struct rp_doctor_row *row)

@@ -530,7 +530,7 @@ static const struct rp_option options[] = {
      0},
     {"interval", 0, RP_OPT_DURATION, "TIME", "2s", "with --watch: time between two updates", 0},
     {"alert-over", 0, RP_OPT_RATIO, "SHARE", "10%",
-     "with --watch: a rank that is late, or steps that are longer, by less than this is no alert",
+     "with --watch: a rank that is late, or steps that are longer, by less than this is not an alert",
      0},
     {"on-alert", 0, RP_OPT_TEXT, "COMMAND", NULL,
      "with --watch: run it for each new alert, with its text in REPRISE_ALERT", 0},

@@ -37,7 +37,7 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
     RP_TRY(rp_err_need(line, err, "reading a workspace"));
     if (number == 1 && strcmp(line, FIRST_LINE) != 0)
         return rp_err_set(err, RP_FORMAT,
-                          "%s:1: '%s' is expected: this is no workspace of optimize", path,
+                          "%s:1: '%s' is expected: this is not a workspace of optimize", path,
                           FIRST_LINE);
     if ((value = after(line, "round ")) != NULL)
         w->round = strtoull(value, NULL, 10);

@@ -120,7 +120,7 @@ static enum rp_code copy_fault(struct copier *c, uint32_t op, uint32_t *id)
 
     if (!rp_elem_bits(elem))
         return rp_err_set(c->err, RP_UNSUPPORTED,
-                          "the result of '%s' is no array: it cannot be faulty",
+                          "the result of '%s' is not an array: it cannot be faulty",
                           rp_program_text(c->from, c->from->op_name.at[op]));
     RP_TRY(copy_add(c, elem == RP_ELEM_PRED ? RP_OP_NOT : RP_OP_ADD, op, ".fault", shape, 0, id));
     RP_TRY(rp_program_add_operand(c->to, from, 0, c->err));

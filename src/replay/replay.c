@@ -384,7 +384,7 @@ static enum rp_code replay_answer(struct rp_ctx *ctx, const struct rp_dataset *d
 
         RP_TRY(rp_load_program(dataset, 1, &other, err));
         if (!other.program)
-            return rp_err_set(err, RP_USAGE, "'%s' is no program",
+            return rp_err_set(err, RP_USAGE, "'%s' is not a program",
                               rp_dataset_borrow_name(dataset, 1));
         return run_source(ctx, dataset, 0, NULL, other.program, settings, result, err);
     }

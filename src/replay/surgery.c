@@ -204,8 +204,8 @@ static enum rp_code write_program(const struct rp_program *p, const char *path, 
 
     RP_TRY(rp_writer_for(NULL, path, &writer, err));
     if (!writer->write_program)
-        return rp_err_set(err, RP_USAGE, "'%s' is no format of programs: use .hlo, .hlo.txt or .pb",
-                          path);
+        return rp_err_set(err, RP_USAGE,
+                          "'%s' is not a format of programs: use .hlo, .hlo.txt or .pb", path);
     return writer->write_program(p, path, NULL, err);
 }
 

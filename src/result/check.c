@@ -178,9 +178,9 @@ static bool check_columns(const struct report *r, const struct frame *frame,
     const char *wrong = f->columns ? rp_columns_choose(f, &chosen) : NULL;
 
     if (wrong)
-        return rule_broken(r, frame, f,
-                           "the column '%s' is no field of the items, has no title, or is too much",
-                           wrong);
+        return rule_broken(
+            r, frame, f,
+            "the column '%s' is not a field of the items, has no title, or is too much", wrong);
     return true;
 }
 

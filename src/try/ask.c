@@ -560,7 +560,7 @@ static void list_outcomes(struct rp_arena *arena, struct try_root *root,
     }
     if (all->nrefused)
         root->warning = rp_arena_textf(
-            arena, "%zu lines of the file are no outcomes and are left out", all->nrefused);
+            arena, "%zu lines of the file are not outcomes and are left out", all->nrefused);
 }
 
 /* For --outcomes and --forget, no program runs. */

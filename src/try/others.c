@@ -316,8 +316,8 @@ static enum rp_code refuse_unknown(const struct rp_try_session *s, const char *w
     RUN(s->cwd, text, "git", "rev-parse", "--is-shallow-repository");
     text[strcspn(text, "\n")] = '\0';
     return rp_err_set(err, RP_USAGE,
-                      "'%s' is no folder, no file with a patch and no revision of git here%s%s",
-                      what, strcmp(text, "false") != 0 ? ": " : "",
+                      "'%s' is not a folder, a patch file or a revision of git here%s%s", what,
+                      strcmp(text, "false") != 0 ? ": " : "",
                       !strcmp(text, "true")    ? "'git fetch --unshallow' gets what is missing"
                       : !strcmp(text, "false") ? ""
                                                : text);

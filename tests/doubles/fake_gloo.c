@@ -81,7 +81,7 @@ void _ZN4gloo9allreduceERKNS_16AllreduceOptionsE(const struct options *options)
 {
     struct buffer part = {.bytes = 64, .context = options->context};
 
-    /* a message inside of a collective is no message of the program */
+    /* a message inside of a collective is not a message of the program */
     calls +=
         options->context->size == 3 &&
         _ZN4gloo9transport3tcp13UnboundBuffer8waitRecvEPiNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(

@@ -10,7 +10,7 @@
  *   abort-create, abort-compile, abort-run, exit-run     ends the process there
  *   hang-create, hang-compile, hang-run        never comes back from there
  *   fail-create, fail-compile, fail-run, fail-event, custom-call      an error there
- *   few          has one device and is no CPU
+ *   few          has one device and is not a CPU
  *   wide         wants more bytes for an output than it has elements
  *   own-buffer   its profiler answers with memory of its own, as XLA's does
  *

@@ -17,7 +17,7 @@ def varint(b, at):
 
 
 def fields(b):
-    """(number, value) of each field, or None: it is no message."""
+    """(number, value) of each field, or None: it is not a message."""
     at, out = 0, []
     try:
         while at < len(b):

@@ -787,7 +787,8 @@ static void read_settings(void)
     }
     state.on = state.dir[0] && !access(state.dir, W_OK);
     if (!state.on)
-        fprintf(stderr, "reprise: nothing is captured: '%s' is no folder that can be written to\n",
+        fprintf(stderr,
+                "reprise: nothing is captured: '%s' is not a folder that can be written to\n",
                 state.dir);
 }
 

@@ -75,7 +75,7 @@ RP_DECISION(
     "half way between attention with a causal mask, which has half of the pairs, and without",
     "cost/calls_become_rows_of_a_table");
 #define LONGEST_NAME 200
-RP_LIMIT(LONGEST_NAME, "bytes", "an operator with a longer name is no row of a table");
+RP_LIMIT(LONGEST_NAME, "bytes", "an operator with a longer name is not a row of a table");
 
 static bool conv_call(const struct rp_inputs *in, const char *name, struct rp_sample *s)
 {

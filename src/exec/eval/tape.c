@@ -84,7 +84,7 @@ static enum rp_code tape_element(struct tape_ctx *m, const struct rp_node *node,
     for (uint32_t i = 0; i < node->nin && i < 3; i++) {
         in[i] = reg_of[node->in[i]];
         if (in[i] >= m->regs.n)
-            return rp_node_error(node, RP_UNSUPPORTED, err, "an operand is no scalar");
+            return rp_node_error(node, RP_UNSUPPORTED, err, "an operand is not a scalar");
     }
     RP_TRY(new_reg(m, op.lane.to, NULL, reg, err));
     op.to = *reg;
@@ -292,7 +292,7 @@ enum rp_code rp_tape_new(struct rp_plan *plan, const struct rp_graph *graph, boo
         RP_TRY(rp_vec_push(&m.results, root, err));
     for (size_t i = 0; i < m.results.n; i++)
         if (m.results.at[i] >= m.regs.n)
-            return rp_err_set(err, RP_UNSUPPORTED, "a result is no scalar");
+            return rp_err_set(err, RP_UNSUPPORTED, "a result is not a scalar");
     return tape_finish(&m, graph, nparams, out, err);
 }
 

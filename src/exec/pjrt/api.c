@@ -142,10 +142,11 @@ static enum rp_code call_failure(const struct rp_pjrt *pjrt, void *error, enum r
     if (strstr(message, "No FFI handler registered") ||
         strstr(message, "No registered implementation for custom call") ||
         strstr(message, "Unknown custom call"))
-        return rp_err_context(err, code,
-                              "JAX registers this custom call from Python when it starts; a plugin "
-                              "by itself does not have it, and JAX's own CPU client is no plugin: "
-                              "the engines fast and ref may run it");
+        return rp_err_context(
+            err, code,
+            "JAX registers this custom call from Python when it starts; a plugin "
+            "by itself does not have it, and JAX's own CPU client is not a plugin: "
+            "the engines fast and ref may run it");
     return code;
 }
 

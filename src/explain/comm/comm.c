@@ -149,7 +149,7 @@ static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "comm", "text output only", RP_SCREEN),
     ROOT(delay_text, STR, NONE, "delay", "text output only", RP_SCREEN),
     ROOT(pipeline_text, STR, NONE, "pipeline",
-         "what its stages wait for each other; null: the ranks are no stages", RP_NULLABLE),
+         "what its stages wait for each other; null: the ranks are not stages", RP_NULLABLE),
     ROOT(check_text, STR, NONE, "check",
          "whether all ranks make the same collectives; null: not asked", RP_NULLABLE),
     RP_FIELD_SHOWN(struct rp_comm_root, check_rows, &rp_comm_check_type, "differences", NULL, 0),

@@ -129,7 +129,7 @@ static enum rp_code parse_gate(const char *word, const char *where, struct rp_ga
     if (!read_value(value, &metrics[metric], out))
         return rp_err_set(
             err, RP_USAGE,
-            "%s: '%s' is no limit of a metric; such as step=2%%, step=50us, mfu=-1pt, "
+            "%s: '%s' is not a limit of a metric; such as step=2%%, step=50us, mfu=-1pt, "
             "mfu>=40%%, memory_peak<=60GB",
             where, word);
     return RP_OK;

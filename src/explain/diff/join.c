@@ -476,7 +476,7 @@ static const char *difference_text(const struct diff_join *j)
     if (is_on_one_device(out) && out->unlike_ns[0])
         text =
             rp_arena_textf(j->arena,
-                           "%s (operators of the same name are no counterparts where a call takes "
+                           "%s (operators of the same name are not counterparts where a call takes "
                            "over 16 times as long, in other kernels, and no shapes were recorded)",
                            text);
     if (use_other_libraries(j))

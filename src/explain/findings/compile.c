@@ -40,7 +40,7 @@ struct compile_spans {
     bool *is_run;      /* by name */
 };
 
-/* Whether a step begins in a stretch of time: what lies in it is no pause of one step. */
+/* Whether a step begins in a stretch of time: what lies in it is not a pause of one step. */
 static bool crosses_step(const struct rp_trace *t, int64_t begin_ns, int64_t end_ns)
 {
     size_t i;

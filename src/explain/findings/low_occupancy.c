@@ -190,7 +190,7 @@ const struct rp_finding rp_finding_low_occupancy = {
     .condition =
         "kernels of `RP_TINY_NS` or more, after which the device does not wait for the host, "
         "have fewer blocks than multiprocessors; where blocks are not known, less occupancy "
-        "than `LOW_PERCENT`, and they are no matrix product, convolution or attention",
+        "than `LOW_PERCENT`, and they are not a matrix product, convolution or attention",
     .cost = "the time in which no other work runs × (1 − blocks per multiprocessor), or × (1 − "
             "occupancy / `LOW_PERCENT`); an upper bound",
     .numbers =

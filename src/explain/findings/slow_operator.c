@@ -590,7 +590,7 @@ const struct rp_finding rp_finding_slow_operator = {
         "call takes `CALL_NS` or more, would take 2 µs or more at the peak, and reaches less "
         "than `FAR_BELOW` of it (products that the memory limits: `READ_BELOW`; "
         "[Roofline](definitions/device.md#roofline)). The kind is the reason that loses most: a size "
-        "(K, N, or the rows of a reduction) that is no multiple of 16 bytes; matrices of "
+        "(K, N, or the rows of a reduction) that is not a multiple of 16 bytes; matrices of "
         "fewer than `TILE` rows; products in float32 that reach `FULL_SPEED` of its peak, "
         "where TF32 would be at least twice as fast; a product that stays below 1 / `FASTER` "
         "of the rate that a product with fewer FLOPs in the same format reaches in this "

@@ -27,7 +27,7 @@
 RP_LIMIT(MOST_PAIRS, "pairs", "a note says that there are more");
 #define MOST_FOLLOW 64
 RP_LIMIT(MOST_FOLLOW, "bitcasts and tuples",
-         "between two instructions; with more they are no pair");
+         "between two instructions; with more they are not a pair");
 #define MOST_MODULES 256
 RP_LIMIT(MOST_MODULES, "modules", "instructions of further modules are not looked for");
 

@@ -43,7 +43,7 @@ static enum rp_code unknown_subject(const char *word, struct rp_arena *arena, st
     for (const struct rp_finding *const *row = rp_finding_rows; *row; row++)
         names = rp_arena_textf(arena, "%s, %s", names, (*row)->id);
     return rp_err_set(err, RP_USAGE,
-                      "option '--gate': '%s' is no finding and no place; there are %s", word,
+                      "option '--gate': '%s' is neither a finding nor a place; there are %s", word,
                       names);
 }
 
@@ -78,10 +78,11 @@ static enum rp_code read_limit(const char *text, struct rp_gate_row *row, struct
     row->limit = strtod(text, &end) / 100;
     return end != text && !strcmp(end, "%") && row->limit >= 0
                ? RP_OK
-               : rp_err_set(err, RP_USAGE,
-                            "option '--gate': '%s<=%s' is no limit of a finding or place; such as "
-                            "straggler<=2%%, host<=5ms, rank:3<=1%%",
-                            row->metric, text);
+               : rp_err_set(
+                     err, RP_USAGE,
+                     "option '--gate': '%s<=%s' is not a limit of a finding or place; such as "
+                     "straggler<=2%%, host<=5ms, rank:3<=1%%",
+                     row->metric, text);
 }
 
 static bool has_value(const struct rp_report_who *who, const char *value)

@@ -509,7 +509,7 @@ static enum rp_code tree_of(const struct rp_settings *settings, enum rp_tree_of 
     if (*of == RP_TREE_AUTO && rp_settings_has(settings, "by"))
         return rp_err_set(
             err, RP_USAGE,
-            "'--by %s' is no tree: use op, module, annotation or python with '--tree'", by);
+            "'--by %s' is not a tree: use op, module, annotation or python with '--tree'", by);
     return RP_OK;
 }
 

@@ -8,7 +8,7 @@
  *     .rank_4711_node7 "1 4"          process 4711 of host node7 is rank 1 of 4
  *     node7/s_4711_…                  becomes  rank1.node7/s_4711_…
  *
- * A rank of a launcher that started one process (a Slurm job of one task) is no rank of the job.
+ * A rank of a launcher that started one process (a Slurm job of one task) is not a rank of the job.
  */
 #include <reprise/recording.h>
 

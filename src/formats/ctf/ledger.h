@@ -12,7 +12,8 @@ struct rp_ctf_account {
         unrecorded_most_ns, loaded;
 };
 
-/* Adds the file to the sums; `rank`: only this rank's losses, NULL: all. False: it is no ledger. */
+/* Adds the file to the sums; `rank`: only this rank's losses, NULL: all. False: it is not a ledger.
+ */
 bool rp_ctf_ledger_add(const char *path, const int32_t *rank, struct rp_ctf_account *to);
 uint64_t rp_ctf_account_lost(const struct rp_ctf_account *account); /* without overwritten ones */
 /* Completes "N events were lost: ". */

@@ -316,7 +316,7 @@ bool rp_bc_word(struct rp_bytecode *b, uint64_t index, const char **of, const ch
             continue;
         uint64_t value = rp_bc_varint(b, &c);
         if (value >= 6 || !enumerations[i].words[value]) {
-            rp_bc_fail(b, at, "%" PRIu64 " is no %s", value, enumerations[i].name);
+            rp_bc_fail(b, at, "%" PRIu64 " is not a valid %s", value, enumerations[i].name);
             return false;
         }
         *of = enumerations[i].name;

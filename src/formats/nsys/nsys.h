@@ -34,7 +34,7 @@ struct rp_nsys_frame { /* of a sampled stack */
 };
 
 struct rp_nsys_node {      /* of a graph */
-    int64_t id, original;  /* 0: it is no clone */
+    int64_t id, original;  /* 0: it is not a clone */
     int64_t thread, at_ns; /* where it was recorded; thread is a globalTid */
     rp_str kernel;         /* that ran for it, or 0 */
 };

@@ -112,7 +112,7 @@ static enum rp_code read_column(struct firefox *f, column_vec *to, unsigned scal
     if (kind == RP_JSON_NULL)
         return RP_OK;
     if (kind != RP_JSON_ARRAY)
-        return bad_json(f, "a column is no list");
+        return bad_json(f, "a column is not a list");
     while (rp_json_element(f->p.json)) {
         int64_t number = NOTHING;
 
@@ -133,7 +133,7 @@ static enum rp_code read_table(struct firefox *f, struct tables *t, const char *
     struct rp_bytes text;
 
     if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
-        return bad_json(f, "a table is no object");
+        return bad_json(f, "a table is not an object");
     while (rp_json_field(f->p.json, &key)) {
         size_t i = 0;
 
@@ -165,7 +165,7 @@ static enum rp_code read_part(struct firefox *f, struct tables *t, const struct 
         rp_str str;
         t->strings.n = 0;
         if (rp_json_value(f->p.json, &value) != RP_JSON_ARRAY)
-            return bad_json(f, "the texts are no list");
+            return bad_json(f, "the texts are not a list");
         while (rp_json_element(f->p.json)) {
             RP_TRY(read_text(f, &text));
             RP_TRY(rp_proto_trace_intern(&f->p.t, text, &str, f->p.err));
@@ -347,7 +347,7 @@ static enum rp_code read_thread(struct firefox *f, int64_t number)
     f->tid = number;
     f->name = f->process = "";
     if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
-        return bad_json(f, "a thread is no object");
+        return bad_json(f, "a thread is not an object");
     while (rp_json_field(f->p.json, &key)) {
         if (rp_json_key_is(&key, "name"))
             RP_TRY(keep_name(f, &f->name));
@@ -373,7 +373,7 @@ static enum rp_code read_meta(struct firefox *f)
     struct rp_json_token key, value;
 
     if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
-        return bad_json(f, "'meta' is no object");
+        return bad_json(f, "'meta' is not an object");
     while (rp_json_field(f->p.json, &key)) {
         if (rp_json_key_is(&key, "weightsAreCounts")) {
             f->counts = rp_json_value(f->p.json, &value) == RP_JSON_TRUE;
@@ -382,7 +382,7 @@ static enum rp_code read_meta(struct firefox *f)
         } else if (rp_json_value(f->p.json, &value) != RP_JSON_NUMBER ||
                    rp_decimal_parse(value.text, value.len, 6, &f->interval_ns) &
                        (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE)) {
-            return bad_json(f, "the interval is no number");
+            return bad_json(f, "the interval is not a number");
         }
     }
     return RP_OK;
@@ -394,11 +394,11 @@ static enum rp_code read_libs(struct firefox *f)
     struct rp_bytes text;
 
     if (rp_json_value(f->p.json, &value) != RP_JSON_ARRAY)
-        return bad_json(f, "'libs' is no list");
+        return bad_json(f, "'libs' is not a list");
     while (rp_json_element(f->p.json)) {
         rp_str name = 0;
         if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
-            return bad_json(f, "a library is no object");
+            return bad_json(f, "a library is not an object");
         while (rp_json_field(f->p.json, &key)) {
             if (rp_json_key_is(&key, "name")) {
                 RP_TRY(read_text(f, &text));
@@ -418,7 +418,7 @@ static enum rp_code read_shared(struct firefox *f)
     bool known;
 
     if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
-        return bad_json(f, "'shared' is no object");
+        return bad_json(f, "'shared' is not an object");
     while (rp_json_field(f->p.json, &key)) {
         RP_TRY(read_part(f, &f->shared, &key, &known));
         if (!known)
@@ -433,7 +433,7 @@ static enum rp_code read_threads(struct firefox *f)
     int64_t number = 0;
 
     if (rp_json_value(f->p.json, &value) != RP_JSON_ARRAY)
-        return bad_json(f, "'threads' is no list");
+        return bad_json(f, "'threads' is not a list");
     while (rp_json_element(f->p.json))
         RP_TRY(read_thread(f, number++));
     return RP_OK;
@@ -444,7 +444,7 @@ static enum rp_code walk_file(struct firefox *f, bool threads)
     struct rp_json_token key, value;
 
     if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
-        return bad_json(f, "the file is no JSON object");
+        return bad_json(f, "the file is not a JSON object");
     while (rp_json_field(f->p.json, &key)) {
         if (threads && rp_json_key_is(&key, "threads"))
             RP_TRY(read_threads(f));

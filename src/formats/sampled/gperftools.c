@@ -258,7 +258,7 @@ static enum rp_code read_heap(struct gperftools *g)
         for (rest = rp_bytes_trim(rest); rp_bytes_begin(rest, "0x"); rest = rp_bytes_trim(rest)) {
             rest = after(rest, 2);
             if (!take_hex(&rest, &address))
-                return rp_profile_bad_line(&g->p, "this is no address");
+                return rp_profile_bad_line(&g->p, "this is not an address");
             RP_TRY(keep_address(g, address, !first));
             first = false;
         }

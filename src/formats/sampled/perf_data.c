@@ -574,7 +574,7 @@ static enum rp_code take_record(struct perf_data *r, const uint8_t *at, const ui
     uint16_t size = (uint16_t)(both >> 16);
     if (size < 8 || out->type >= RECORD_TYPES)
         return r->is_pipe && r->p.samples ? RP_OK /* the rest is what perf printed after the file */
-                                          : bad_record(r, at, "this is no record of perf");
+                                          : bad_record(r, at, "this is not a record of perf");
     if (size > end - at)
         return RP_OK;
     out->is_whole = true;

@@ -50,7 +50,8 @@ enum rp_code rp_profile_end(struct rp_profile *p, struct rp_import *to)
     if (!p->samples)
         return rp_err_set(p->err, RP_FORMAT, "no samples in the profile");
     if (p->skipped)
-        RP_TRY(rp_builder_warn(p->t.builder, p->err, "%llu records are no samples and were skipped",
+        RP_TRY(rp_builder_warn(p->t.builder, p->err,
+                               "%llu records are not samples and were skipped",
                                (unsigned long long)p->skipped));
     close_json(p); /* closed first, because the passes need memory */
     to->unread |= p->unread;

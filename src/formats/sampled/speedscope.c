@@ -86,7 +86,7 @@ static enum rp_code read_frame(struct speedscope *s)
     uint32_t id;
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
-        return bad_json(s, "a frame is no object");
+        return bad_json(s, "a frame is not an object");
     while (rp_json_field(s->p.json, &key)) {
         if (rp_json_key_is(&key, "name")) {
             RP_TRY(read_text(s, &text));
@@ -112,14 +112,14 @@ static enum rp_code read_shared(struct speedscope *s)
     struct rp_json_token key, value;
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
-        return bad_json(s, "'shared' is no object");
+        return bad_json(s, "'shared' is not an object");
     while (rp_json_field(s->p.json, &key)) {
         if (!rp_json_key_is(&key, "frames") || s->frames.n) {
             rp_json_skip(s->p.json);
             continue;
         }
         if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
-            return bad_json(s, "'frames' is no list");
+            return bad_json(s, "'frames' is not a list");
         while (rp_json_element(s->p.json))
             RP_TRY(read_frame(s));
     }
@@ -145,12 +145,12 @@ static enum rp_code read_samples(struct speedscope *s)
     uint32_t frame;
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
-        return bad_json(s, "'samples' is no list");
+        return bad_json(s, "'samples' is not a list");
     while (rp_json_element(s->p.json)) {
         uint32_t stack = RP_NONE;
 
         if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
-            return bad_json(s, "a sample is no list of frames");
+            return bad_json(s, "a sample is not a list of frames");
         while (rp_json_element(s->p.json)) {
             RP_TRY(read_frame_number(s, &frame));
             RP_TRY(rp_builder_stack(s->p.t.builder, stack, frame, &stack, s->p.err));
@@ -166,7 +166,7 @@ static enum rp_code read_weights(struct speedscope *s)
     int64_t weight;
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
-        return bad_json(s, "'weights' is no list");
+        return bad_json(s, "'weights' is not a list");
     while (rp_json_element(s->p.json)) {
         RP_TRY(read_number(s, s->scale, &weight));
         RP_TRY(rp_vec_push(&s->weights, weight, s->p.err));
@@ -183,7 +183,7 @@ static enum rp_code read_event(struct speedscope *s, int64_t *last)
     char letter = 0;
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
-        return bad_json(s, "an event is no object");
+        return bad_json(s, "an event is not an object");
     while (rp_json_field(s->p.json, &key)) {
         if (rp_json_key_is(&key, "type")) {
             RP_TRY(read_text(s, &type));
@@ -229,7 +229,7 @@ static enum rp_code read_events(struct speedscope *s)
     int64_t last = 0;
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
-        return bad_json(s, "'events' is no list");
+        return bad_json(s, "'events' is not a list");
     s->open.n = s->nested.n = 0;
     while (rp_json_element(s->p.json))
         RP_TRY(read_event(s, &last));
@@ -286,7 +286,7 @@ static enum rp_code read_profile_head(struct speedscope *s)
     bool has_unit = false;
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
-        return bad_json(s, "a profile is no object");
+        return bad_json(s, "a profile is not an object");
     RP_TRY(rp_profile_thread(&s->p, 0, number, text, &head.track));
     while (rp_json_field(s->p.json, &key)) {
         if (rp_json_key_is(&key, "name")) {
@@ -340,7 +340,7 @@ static enum rp_code read_profiles(struct speedscope *s, enum speedscope_pass pas
     struct rp_json_token value;
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
-        return bad_json(s, "'profiles' is no list");
+        return bad_json(s, "'profiles' is not a list");
     for (size_t i = 0; rp_json_element(s->p.json); i++)
         RP_TRY(pass == HEADS ? read_profile_head(s) : read_profile_body(s, i));
     return RP_OK;
@@ -351,7 +351,7 @@ static enum rp_code walk_file(struct speedscope *s, enum speedscope_pass pass)
     struct rp_json_token key, value;
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
-        return bad_json(s, "the file is no JSON object");
+        return bad_json(s, "the file is not a JSON object");
     while (rp_json_field(s->p.json, &key)) {
         if (pass == FRAMES && rp_json_key_is(&key, "shared"))
             RP_TRY(read_shared(s));

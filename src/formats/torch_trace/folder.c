@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #define HEAD_BYTES 65536
-RP_LIMIT(HEAD_BYTES, "bytes", "a file without a record before is no log");
+RP_LIMIT(HEAD_BYTES, "bytes", "a file without a record before is not a log");
 
 /* Whether the first bytes of a source are those of a log; false if it cannot be opened. */
 static bool is_log(struct rp_sources *sources, size_t i)

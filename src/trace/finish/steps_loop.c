@@ -47,7 +47,7 @@
 #include <stdlib.h>
 
 #define LEAST_MARKS 3
-RP_DECISION(LEAST_MARKS, "marks", "two are a coincidence: fewer are no loop",
+RP_DECISION(LEAST_MARKS, "marks", "two are a coincidence: fewer are not a loop",
             "trace/three_rounds_are_a_loop");
 #define LEAST_UNSURE \
     ((size_t)2 * LEAST_MARKS) /* number of marks if nothing shows that parameters are updated */

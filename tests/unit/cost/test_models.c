@@ -473,7 +473,7 @@ static void elements(void **state)
          512, 4. * 2 * 512, "fp32", NULL, NULL},
         {"triton_per_fused_native_layer_norm_var_mean_2", "[[64], [64], []]", F "," F ",Scalar",
          ";;64", ANY, 4. * 2 * 64, "fp32", NULL, NULL},
-        /* numbers that are no sizes: what a kernel computes, it reads or writes */
+        /* numbers that are not sizes: what a kernel computes, it reads or writes */
         {"triton_poi_fused_add_4", "[[64], [64], [], [], []]", F "," F ",Scalar,Scalar,Scalar",
          ";;1048576;4096;64", 64, 4. * 2 * 64, "fp32", NULL, NULL},
         /* a part of a split is rounded up, to twice its size at most */
@@ -481,7 +481,7 @@ static void elements(void **state)
          "fp32", NULL, NULL},
         {"triton_poi_fused_add_7", "[[64], [64], []]", F "," F ",Scalar", ";;160", 64, 4. * 2 * 64,
          "fp32", NULL, NULL},
-        /* what it prepares the input of is no product */
+        /* what it prepares the input of is not a product */
         {"triton_poi_fused__scaled_mm__to_copy_mul_5", "[[64, 32], [64, 32], []]",
          F "," B ",Scalar", ";;2048", 2048, 6. * 2048, "fp32", NULL, NULL},
         {"triton_poi_fused_view_3", "[[64], [64], []]", F "," F ",Scalar", ";;64", 0, 4. * 2 * 64,

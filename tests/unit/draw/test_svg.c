@@ -132,7 +132,7 @@ static void values_have_places_on_linear_and_logarithmic_axes(void **state)
     assert_float_equal(rp_plot_y(&plot, NAN), 110, 0);
 }
 
-/* Axes from nowhere to nowhere, and values that are no numbers. */
+/* Axes from nowhere to nowhere, and values that are not numbers. */
 static void hostile_values_make_a_small_document(void **state)
 {
     static const double ends[] = {0, -1, 1, 1e300, -1e300, 1e-300, HUGE_VAL, -HUGE_VAL, NAN};

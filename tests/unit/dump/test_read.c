@@ -178,7 +178,7 @@ static void fusions_have_reasons(void **state)
     assert_string_equal(text_of(r, "ops.0.why"), "the producer is not fusible");
     rp_result_free(r);
     assert_null(ASK({"action", "fusion"}, {"source", "nosuch"}, {"source", STEP}));
-    assert_contains(err.text, "'nosuch' is no instruction");
+    assert_contains(err.text, "'nosuch' is not an instruction");
 }
 
 static void updates_could_be_donated(void **state)

@@ -145,7 +145,7 @@ static void convolutions_agree(void **state)
     "b), direction=GE\n}\n"
 
 static const char *const programs[] = {
-    /* few columns, cut into parts; one long row; rows; dimensions that are no neighbours */
+    /* few columns, cut into parts; one long row; rows; dimensions that are not neighbours */
     "HloModule m\n" REDUCER(
         "add",
         "add") "ENTRY e {\n  x = f32[40000,8] parameter(0)\n  z = f32[] "
@@ -797,7 +797,7 @@ static void rows_in_blocks_agree(void **state)
         "  s = f32[4,130] reduce(e, z), dimensions={2}, to_apply=add\n"
         "  sb = f32[4,130,600] broadcast(s), dimensions={0,1}\n"
         "  ROOT y = f32[4,130,600] divide(e, sb)\n}\n",
-        /* results that need each other by way of what is no member */
+        /* results that need each other by way of what is not a member */
         "ENTRY e {\n  x = f32[300,1000] parameter(0)\n  y = f32[300,1000] parameter(1)\n"
         "  a = f32[300,1000] add(x, y)\n  b = f32[300,1000] multiply(a, y)\n"
         "  r = f32[300,1000] reverse(b), dimensions={0}\n  c = f32[300,1000] subtract(a, x)\n"

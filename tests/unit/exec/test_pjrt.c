@@ -464,7 +464,7 @@ static void partitions(void **state)
 }
 
 /* How the compiled module splits arrays: a grid in the order 0, 2, 1, 3, one of a list of devices,
-   and a tuple of results; and that what is no message is an error. */
+   and a tuple of results; and that what is not a message is an error. */
 static void shards_of_a_module(void **state)
 {
     static const uint8_t grid[] = {0x72, 12, 8, 3, 0x1a, 2, 2, 2, 0x22, 4, 0, 2, 1, 3};

@@ -130,7 +130,7 @@ static void comparable_runs_have_edges(void **state)
     UNUSED_STATE(state);
     assert_true(is_comparable_without(45000));
     assert_false(is_comparable_without(55000));
-    /* calls that take over 16 times as long are no counterparts where the libraries differ, ... */
+    /* calls that take over 16 times as long are not counterparts where the libraries differ, ... */
     assert_true(is_comparable_unlike(15, 0, "jax 0.7"));
     assert_false(is_comparable_unlike(17, 0, "jax 0.7"));
     /* ... or where more than a quarter of the time has none anyway: 40 of 100 µs, and 27 */

@@ -248,7 +248,7 @@ static void hostile_names_stay_in_their_strings(void **state)
     assert_contains(page, "\\u003c/script\\u003e\\u003cscript\\u003ealert(1)");
     assert_contains(page, "\\u0001\\u007f\\ufffd\\u2028");
     assert_contains(page, "<title>report: script&gt;&lt;!--&quot;");
-    assert_int_equal(count(page, "http:"), 1); /* the name of SVG, which is no address */
+    assert_int_equal(count(page, "http:"), 1); /* the name of SVG, which is not an address */
     assert_null(strstr(page, "https:"));
     picture = file_text(rp_report_write_picture, result);
     assert_null(strstr(picture, "<script"));

@@ -94,7 +94,7 @@ static void modules_are_a_tree(void **state)
     assert_string_equal(row->label, "  Block_0..2 ×3");
     row = row_named(root, "Linear_0,2..4"); /* not with Linear_1: other shapes */
     assert_int_equal(row->total_ns, 60);
-    assert_int_equal(row->self_ns, 60); /* its only operator is no row of its own */
+    assert_int_equal(row->self_ns, 60); /* its only operator is not a row of its own */
     assert_int_equal(row_named(root, "Block_3")->total_ns, 82); /* takes twice as long */
     assert_int_equal(row_named(root, "aten::loss")->total_ns, 7);
     assert_int_equal(row_named(root, "(outside of modules)")->total_ns, 5);

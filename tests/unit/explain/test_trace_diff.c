@@ -240,7 +240,7 @@ static void a_shape_that_moved_is_found(void **state)
     rp_arena_release(&c.arena);
 }
 
-/* A range around the whole training is no part of any step's tree. */
+/* A range around the whole training is not a part of any step's tree. */
 static void a_range_over_all_steps_does_not_count(void **state)
 {
     static const char *const names[STEPS] = {"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3",

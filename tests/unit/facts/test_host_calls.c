@@ -86,7 +86,7 @@ static void own_time_leaves_out_what_is_inside(void **state)
 
     UNUSED_STATE(state);
     assert_code(rp_host_calls_init(&c, t, NULL, 0, &arena, NULL), RP_OK);
-    assert_int_equal(all_calls(&c), 4); /* the kernel is no call */
+    assert_int_equal(all_calls(&c), 4); /* the kernel is not a call */
     assert_int_equal(c.slow.n, 4);
     g = name_in(&c, "outer");
     assert_int_equal(only_time(&c, g), 50 * US);

@@ -111,8 +111,8 @@ static void the_host_sets_the_pace(void **state)
     measured_release(&m);
 }
 
-/* Two copies in a second of operators are no window, with as many operators in the same time they
-   are. */
+/* Two copies in a second of operators are not a window, with as many operators in the same time
+   they are. */
 static void two_copies_are_no_window(void **state)
 {
     static struct row rows[] = {

@@ -44,7 +44,7 @@ static void a_server_is_named_before_its_framework(void **state)
     assert_true(!w.graphs && w.with_stack);
 }
 
-/* llama.cpp has kernels with "fusion" among their arguments, and is no program of XLA. */
+/* llama.cpp has kernels with "fusion" among their arguments, and is not a program of XLA. */
 static void kernels_of_xla_are_known_by_their_names(void **state)
 {
     static const struct row xla[] = {{'X', "kernel", "loop_add_fusion_2", 0, 7, 60, 3, 6, 7}};

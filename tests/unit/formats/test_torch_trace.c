@@ -505,7 +505,7 @@ static void graphs_are_programs(void **state)
     assert_op(p, 1, "parameter f32[8,?]");
     assert_op(p, 3, "aten.permute.default f32[16,4] 2");
     assert_op(p, 4, "aten.mm.default f32[8,4] 1 3");
-    assert_op(p, 5, "split ? 4"); /* names in a string are no operands */
+    assert_op(p, 5, "split ? 4"); /* names in a string are not operands */
     assert_op(p, 6, "getitem pred[8] 5");
     assert_op(p, 7, "+= s64[8] 4 1");
     assert_op(p, 8, "tuple ? 6 7");

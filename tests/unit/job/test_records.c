@@ -158,7 +158,7 @@ static void tensors_have_sizes(void **state)
     rp_arena_release(&job.arena);
 }
 
-/* What ends too early or is no object is said, and not taken for a job without tensors. */
+/* What ends too early or is not an object is said, and not taken for a job without tensors. */
 static void damaged_tensors_are_refused(void **state)
 {
     static const char *const texts[] = {"{\"a\": {}", "{\"a\": ", "{\"a\" 1}", "{} {}"};

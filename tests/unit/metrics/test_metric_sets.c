@@ -291,7 +291,7 @@ static void slow_calls_are_remarked(void **state)
         }
 }
 
-/* Reading a value on the host is no operator without a lowering. */
+/* Reading a value on the host is not an operator without a lowering. */
 static void fallbacks_are_operators(void **state)
 {
     struct rp_metric_set set = {0};

@@ -374,7 +374,7 @@ static void names_may_change(void **state)
 }
 
 /* A counter of the processor with 500 million ticks a second: one of 1000 ticks took 2 us, one of
-   3000 ticks 6 us. Values are no times. */
+   3000 ticks 6 us. Values are not times. */
 static void ticks_become_times(void **state)
 {
     static const uint64_t samples[] = {1000, 3000};

@@ -73,7 +73,7 @@ static void values_print_in_one_way(void **state)
         struct rp_attr attr = parse(p, values[i].key, values[i].text), again;
 
         if (attr.type != rp_attr_type(values[i].key))
-            fail_msg("'%s' is no value", values[i].text);
+            fail_msg("'%s' is not a value", values[i].text);
         have = rp_attr_text(p, &attr, &p->arena);
         assert_string_equal(have, want);
         again = parse(p, values[i].key, have);

@@ -245,7 +245,8 @@ static void test_slow(void **state)
     fixture_close(&f);
 }
 
-/* The difference of two nearly equal numbers amplifies rounding; it is no defect of an engine. */
+/* The difference of two nearly equal numbers amplifies rounding; it is not a defect of an engine.
+ */
 static void test_amplified(void **state)
 {
     static const char text[] = "HloModule m\n\nENTRY %main (a: f32[8], b: f32[8]) -> f32[8] {\n"

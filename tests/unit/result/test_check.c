@@ -166,11 +166,11 @@ static void test_columns(void **state)
     field.columns = "a+, b~*-:other, name:whole";
     assert_string_equal(check_one(field, why), "");
     field.columns = "a, c";
-    assert_contains(check_one(field, why), "row.items: the column 'c' is no field");
+    assert_contains(check_one(field, why), "row.items: the column 'c' is not a field");
     field.columns = "a,  b+";
-    assert_contains(check_one(field, why), "row.items: the column 'b' is no field");
+    assert_contains(check_one(field, why), "row.items: the column 'b' is not a field");
     field.columns = many;
-    assert_contains(check_one(field, why), "row.items: the column 'a:last' is no field");
+    assert_contains(check_one(field, why), "row.items: the column 'a:last' is not a field");
 }
 
 static void test_rows_path(void **state)

@@ -94,7 +94,8 @@ static void the_same_rank_is_slow_in_two_of_three_steps(void **state)
     bench_release(&b);
 }
 
-/* Advice may simulate what nobody can do: it is no opportunity where the what-if proposes nothing.
+/* Advice may simulate what nobody can do: it is not an opportunity where the what-if proposes
+ * nothing.
  */
 static void what_is_not_proposed_is_no_opportunity(void **state)
 {

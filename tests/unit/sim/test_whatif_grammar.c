@@ -37,7 +37,7 @@ static void texts_are_taken_apart(void **state)
         {"recompute=operator++fuse=x",
          {{"recompute", NULL, "operator+", NULL}, {"fuse", NULL, "x", NULL}}},
         {"swap=a+b,c+d", {{"swap", NULL, "a+b", "c+d"}}},
-        /* the beginning of a name is no what-if: not 'fuse', not 'ranks' */
+        /* the beginning of a name is not a what-if: not 'fuse', not 'ranks' */
         {"scale:a+fused=2", {{"scale", "a+fused", "2", NULL}}},
         {"recompute=x+ranks_kernel", {{"recompute", NULL, "x+ranks_kernel", NULL}}},
         /* where a what-if follows, quotes keep the text together */

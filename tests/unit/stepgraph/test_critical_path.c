@@ -117,7 +117,7 @@ static void a_synchronisation_follows_the_device(void **state)
     CHECK_PATH(rows, "launch ~launch_latency gemm cudaDeviceSynchronize op");
 }
 
-/* Without steps, what is long and comes after the last device work is no part of the graph. */
+/* Without steps, what is long and comes after the last device work is not a part of the graph. */
 static void the_end_of_a_program_is_left_out(void **state)
 {
     const struct row rows[] = {

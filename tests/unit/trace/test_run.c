@@ -107,7 +107,7 @@ static void test_digest_outlives_its_trace(void **state)
     rp_run_free(run);
 }
 
-/* Processes without a rank that run nothing of the job's work are no rank beside ranks. */
+/* Processes without a rank that run nothing of the job's work are not ranks beside others. */
 static void test_launcher_is_no_rank(void **state)
 {
     static const struct row waits[] = {{'X', "blocking", "poll", 1, 1, 0, 50}};

@@ -270,7 +270,7 @@ static void test_layers_are_no_steps(void **state)
     rp_trace_free(t);
 }
 
-/* Other work behind the loop is no step. */
+/* Other work behind the loop is not a step. */
 static void test_repetition_ends(void **state)
 {
     struct rp_builder *b = build_rows(NULL, 0);

@@ -124,7 +124,7 @@ static void test_optimizers_told_apart(void **state)
     rp_trace_free(trace);
 }
 
-/* An evaluation between two epochs is no part of a step. */
+/* An evaluation between two epochs is not a part of a step. */
 static void test_evaluation(void **state)
 {
     static struct loop_thread t;
@@ -147,8 +147,8 @@ static void test_evaluation(void **state)
     rp_trace_free(trace);
 }
 
-/* Ten steps of 22 operators and 220 ns; what runs between two of them is no part of a step if it is
-   more than a quarter, in operators and in time. */
+/* Ten steps of 22 operators and 220 ns; what runs between two of them is not a part of a step if it
+   is more than a quarter, in operators and in time. */
 static bool is_something_else(size_t operators, int64_t ns)
 {
     static struct loop_thread t;
@@ -547,7 +547,7 @@ static void steps_cover_a_quarter_of_what_others_do(void **state)
     }
 }
 
-/* The profiler pauses between windows: what lies between is no part of a step. */
+/* The profiler pauses between windows: what lies between is not a part of a step. */
 static void test_windows_of_the_profiler(void **state)
 {
     static const struct row rows[] = {

@@ -161,7 +161,7 @@ static void assigns_times_by_name_and_order(void **state)
     assert_ok(rp_thunks_join(&thunks, &info, &f.arena, &err), &err);
     assert_ok(rp_xref_kernels(&f.x, &thunks, &f.arena, &k, &err), &err);
     assert_int_equal(k.n, 5);
-    assert_int_equal(k.at[0].op, RP_NONE); /* a command buffer is no instruction */
+    assert_int_equal(k.at[0].op, RP_NONE); /* a command buffer is not an instruction */
     assert_int_equal(k.at[2].op, rp_xref_find(&f.x, "loop_fusion.2"));
     assert_int_equal(k.at[2].basis, RP_XREF_METADATA);
     assert_int_equal(k.at[4].op, rp_xref_find(&f.x, "copy.9"));

@@ -159,7 +159,7 @@ report, idle = ask("report", path), ask("idle", path)["ranks"][0]
 print("idle at the edges:", idle["idle_ns"] < 100000, idle["span_idle_ns"] == sum(p["total_ns"] for p in report["parts"] if p["part"].startswith("idle")),
       sum(c["total_ns"] for c in idle["span_causes"]) == idle["span_idle_ns"] > 5000000)
 
-# What the device still ran of the step before is no part of what fusing would save.
+# What the device still ran of the step before is not a part of what fusing would save.
 r = Run()
 at = r.cpu - 20
 while at < r.cpu + 8000:
