@@ -203,9 +203,9 @@ static enum rp_code remark_unread(struct rp_trust_log *log, const struct rp_map 
 {
     const char *list = log->dataset->wanted;
     static const char *const briefs[] = {
-        [RP_UNREAD_EMPTY] = "empty",    [RP_UNREAD_UNKNOWN] = "of no known format",
-        [RP_UNREAD_OTHER] = "no trace", [RP_UNREAD_DAMAGED] = "damaged",
-        [RP_UNREAD_UNOPENED] = NULL,    [RP_UNREAD_HOLE] = NULL};
+        [RP_UNREAD_EMPTY] = "empty",       [RP_UNREAD_UNKNOWN] = "of no known format",
+        [RP_UNREAD_OTHER] = "not a trace", [RP_UNREAD_DAMAGED] = "damaged",
+        [RP_UNREAD_UNOPENED] = NULL,       [RP_UNREAD_HOLE] = NULL};
 
     /* The rank that a file would have been, by its beginning or by its name. */
     const struct rp_selection *s = log->dataset->selection;

@@ -26,7 +26,7 @@ extern const struct rp_question_row rp_ask_memory;
 
 static const struct rp_field share_fields[] = {
     SHARE(category, STR, NONE, "category", "what the memory is for", 0),
-    SHARE(bytes, I64, BYTES, "bytes at the peak", "bytes at the peak", 0),
+    SHARE(bytes, I64, BYTES, "at the peak", "bytes at the peak", 0),
     SHARE(share, F64, RATIO, "share", "share of the peak", 0),
     SHARE(buffers, I64, COUNT, "buffers", "how many; 0: not known one by one", 0),
     SHARE(sure, STR, NONE, "sure", "how certain the category is", 0),

@@ -353,7 +353,7 @@ static enum rp_code read_values(struct dump_reader *r, struct rp_input *in,
     else
         RP_TRY(rp_pickle_read(&r->values, bytes, *n, limits, r->err));
     if (!rp_pickle_is_list(&r->values, rp_pickle_get(&r->values, r->values.root, "entries")))
-        return rp_err_set(r->err, RP_FORMAT, "is no dump of the Flight Recorder: no 'entries'");
+        return rp_err_set(r->err, RP_FORMAT, "is not a dump of the Flight Recorder: no 'entries'");
     r->nbytes = *n;
     return RP_OK;
 }
