@@ -44,6 +44,22 @@ bool record_is_running(int64_t pid)
     return at && at[1] == ' ' && at[2] != 'Z' && at[2] != 'X';
 }
 
+static bool is_zombie(int64_t pid)
+{
+    char text[16];
+
+    return read_proc(pid, "stat", text, sizeof text) && !record_is_running(pid);
+}
+
+/* The process of a thread; 0: it is not known. */
+static long long process_of(int64_t pid)
+{
+    char text[1024];
+    const char *at = read_proc(pid, "status", text, sizeof text) ? strstr(text, "\nTgid:") : NULL;
+
+    return at ? strtoll(at + strlen("\nTgid:"), NULL, 10) : 0;
+}
+
 /* A kernel thread has a bit in the flags, the seventh field after the name. */
 static bool is_of_kernel(int64_t pid)
 {
@@ -114,7 +130,17 @@ enum rp_code record_attach_check(int64_t pid, const char *command, struct rp_err
 
     snprintf(path, sizeof path, "/proc/%lld/mem", (long long)pid);
     if (!record_is_running(pid)) {
-        snprintf(err->text, sizeof err->text, "there is no process %lld", (long long)pid);
+        snprintf(err->text, sizeof err->text,
+                 is_zombie(pid) ? "process %lld has ended, and its parent has not waited for it (a "
+                                  "zombie)"
+                                : "there is no process %lld",
+                 (long long)pid);
+        return RP_IO;
+    }
+    long long process = process_of(pid);
+    if (process && process != pid) {
+        snprintf(err->text, sizeof err->text, "%lld is a thread of process %lld: '--pid %lld'",
+                 (long long)pid, process, process);
         return RP_IO;
     }
     if (pid == getpid())

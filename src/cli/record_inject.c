@@ -15,15 +15,23 @@
  *     nobody holds a lock of the loader (they are found in the loader's data)
  *     it is not in a restartable sequence
  *
- * The calls return to address 0: the fault says that they are done, before any handler sees it.
+ * If this command is killed in the middle of a call, the process has to go on by itself. So a call
+ * returns to a system call that does not exist, at which this command sees its result and puts the
+ * registers back; without it, the call after that one is the return from a signal handler, with a
+ * frame on the stack that has the registers, the vectors and the mask of signals of before. (On
+ * aarch64 a call returns to address 0, and the fault says that it is done.)
  */
 #include "cli/record_live.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +43,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define SAFE_WITHIN_NS  INT64_C(10000000000)
@@ -47,12 +56,15 @@
 #define STACK_BYTES     (1 << 20) /* that are searched for the frame of a signal */
 #define RSEQ_CONFIG     0x420f    /* PTRACE_GET_RSEQ_CONFIGURATION, Linux 5.13 */
 #define MUTEX_RECURSIVE 1
-#define RSEQ_CS_AT      8 /* bytes: place of the word in struct rseq */
+#define RSEQ_CS_AT      8      /* bytes: place of the word in struct rseq */
+#define ATTACH_CODE     0xffff /* of what reprise_attach_v1 returns */
+#define SPINS           200    /* looks for a stop before it is waited for with pauses */
 
 #if defined(__x86_64__)
 typedef struct user_regs_struct registers;
 static const int state_sets[] = {NT_X86_XSTATE};
 static const unsigned char sigreturn_code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+static const unsigned char syscall_code[] = {0x0f, 0x05, 0xc3}; /* and a return */
 #define MACHINE   EM_X86_64
 #define PC(r)     ((r).rip)
 #define SP(r)     ((r).rsp)
@@ -87,8 +99,10 @@ struct inject {
     } states[NSTATES];
     uint64_t mask; /* of signals */
     bool held;     /* a signal that stops the process came meanwhile */
+    bool left;     /* a call goes on by itself */
     struct mapping libc, loader, stack;
     uint64_t sigreturn;         /* where handlers return to; 0: not known */
+    uint64_t syscall;           /* x86-64: a system call and a return; 0: not known */
     uint64_t locks, locks_size; /* the loader's data */
     const char *why;            /* it was not safe to stop there, the last time */
 };
@@ -248,6 +262,11 @@ static bool take_sigreturn(const struct mapping *m, void *to)
                          : NULL;
     if (at)
         in->sigreturn = m->from + (uint64_t)(at - text);
+#if defined(__x86_64__)
+    const char *call = at ? memmem(text, size, syscall_code, sizeof syscall_code) : NULL;
+    if (call)
+        in->syscall = m->from + (uint64_t)(call - text);
+#endif
     free(text);
     return at != NULL;
 }
@@ -258,6 +277,7 @@ static bool take_sigreturn(const struct mapping *m, void *to)
 static bool wait_stop(struct inject *in, int *status, int64_t within_ns, bool *late)
 {
     int64_t until = record_now_ns() + within_ns;
+    int looks = 0;
     pid_t got;
 
     while ((got = waitpid(in->pid, status, __WALL | WNOHANG)) == 0) {
@@ -265,7 +285,10 @@ static bool wait_stop(struct inject *in, int *status, int64_t within_ns, bool *l
             *late = true;
             return false;
         }
-        pause_ns(POLL_NS);
+        if (looks++ < SPINS)
+            sched_yield();
+        else
+            pause_ns(POLL_NS);
     }
     return got == in->pid && WIFSTOPPED(*status);
 }
@@ -290,8 +313,11 @@ static bool stop(struct inject *in)
             return true;
         ptrace(PTRACE_CONT, in->pid, 0, WSTOPSIG(status));
     }
-    return fail(in, late ? "its main thread cannot be stopped: it waits in the kernel"
-                         : "it has ended");
+    return fail(in,
+                late ? "its main thread cannot be stopped: it waits in the kernel, for a disk, for "
+                       "a file system of the network, or for a program that it starts (vfork); "
+                       "try again"
+                     : "it has ended");
 }
 
 /* A set of registers. Returns its size, 0 where there is none. */
@@ -455,7 +481,7 @@ static bool begin_again(struct inject *in)
 
 static bool seize(struct inject *in)
 {
-    if (!ptrace(PTRACE_SEIZE, in->pid, 0, 0))
+    if (!ptrace(PTRACE_SEIZE, in->pid, 0, (void *)PTRACE_O_TRACESYSGOOD))
         return true;
     int code = errno;
     if (code == EPERM)
@@ -484,30 +510,134 @@ static bool stop_safely(struct inject *in)
 
 /* -------------------------------------------------------------------------- calling */
 
+/* The program counter is the last: until then the process would go on by itself. */
 static void restore(struct inject *in)
 {
     for (size_t i = 0; i < NSTATES; i++)
         if (in->states[i].size)
             transfer(in, PTRACE_SETREGSET, state_sets[i], in->states[i].bytes, in->states[i].size);
-    transfer(in, PTRACE_SETREGSET, NT_PRSTATUS, &in->saved, sizeof in->saved);
     ptrace(PTRACE_SETSIGMASK, in->pid, (void *)sizeof in->mask, &in->mask);
+    transfer(in, PTRACE_SETREGSET, NT_PRSTATUS, &in->saved, sizeof in->saved);
 }
 
-/* Signals stay pending, but for those that the calls themselves may raise. */
 static bool save(struct inject *in)
 {
-    uint64_t all = ~UINT64_C(0);
-
-    for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, 0}; *s; s++)
-        all &= ~(UINT64_C(1) << (*s - 1));
     for (size_t i = 0; i < NSTATES; i++)
         in->states[i].size = transfer(in, PTRACE_GETREGSET, state_sets[i], in->states[i].bytes,
                                       sizeof in->states[i].bytes);
     begin_again(in);
     return in->states[0].size &&
-           !ptrace(PTRACE_GETSIGMASK, in->pid, (void *)sizeof in->mask, &in->mask) &&
-           !ptrace(PTRACE_SETSIGMASK, in->pid, (void *)sizeof all, &all);
+           !ptrace(PTRACE_GETSIGMASK, in->pid, (void *)sizeof in->mask, &in->mask);
 }
+
+/* Signals stay pending, but for those that the calls themselves may raise. */
+static bool block_signals(const struct inject *in)
+{
+    uint64_t all = ~UINT64_C(0);
+
+    for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, 0}; *s; s++)
+        all &= ~(UINT64_C(1) << (*s - 1));
+    return !ptrace(PTRACE_SETSIGMASK, in->pid, (void *)sizeof all, &all);
+}
+
+#if defined(__x86_64__)
+/* The frame of a signal handler that was called where the process was stopped. The kernel takes the
+   vectors only if their size is at most what this thread uses (AMX has to be asked for). */
+struct frame {
+    uint64_t call, back; /* the two returns */
+    struct {             /* as the kernel has it: the mask is shorter than that of libc */
+        unsigned long flags;
+        void *link;
+        stack_t stack;
+        mcontext_t registers;
+        uint64_t mask;
+    } context;
+};
+
+#define XSTATE_HEAD   576 /* bytes: registers of SSE, and which others there are */
+#define XSTATE_MAGIC  0x46505853
+#define XSTATE_END    0x46505845
+#define XSTATE_SAYS   464 /* place of {magic, size with the end, features (two), size} */
+#define XSTATE_HAS    512 /* place of the features that are in it */
+#define CPUID_XSTATE  0xd
+#define NO_ALTSTACK   0x7fffffff /* not valid, so that it stays as it is */
+#define STRICT_XSTATE 7          /* flags: vectors, and the stack segment */
+
+static uint32_t vectors_size(const char *bytes, size_t all)
+{
+    unsigned size, at, unused;
+    uint32_t end = XSTATE_HEAD;
+    uint64_t has;
+
+    memcpy(&has, bytes + XSTATE_HAS, sizeof has);
+    for (unsigned i = 2; i < 63; i++)
+        if (has >> i & 1 && __get_cpuid_count(CPUID_XSTATE, i, &size, &at, &unused, &unused) &&
+            at + size > end && at + size <= all)
+            end = at + size;
+    return end;
+}
+
+/* What the kernel does to a system call that was interrupted, where no handler is called. */
+static void begin_call_again(registers *r)
+{
+    const long restart_sys = -512, restart_always = -513, restart_no_hand = -514,
+               restart_block = -516;
+    long result = (long)r->rax;
+
+    if ((long)r->orig_rax < 0)
+        return;
+    if (result == restart_sys || result == restart_always || result == restart_no_hand) {
+        r->rax = r->orig_rax;
+        r->rip -= 2;
+    } else if (result == restart_block) {
+        r->rax = (unsigned long long)-EINTR;
+    }
+}
+
+/* Puts what the call returns to at `stack`, and the vectors below `*top`. */
+static bool write_frame(const struct inject *in, uint64_t stack, uint64_t *top)
+{
+    const char *bytes = in->states[0].bytes;
+    uint32_t size = vectors_size(bytes, in->states[0].size), end = XSTATE_END,
+             says[] = {XSTATE_MAGIC, size + (uint32_t)sizeof end, 0, 0, size};
+    uint64_t at = (*top - size - sizeof end) & ~UINT64_C(63);
+    registers r = in->saved;
+
+    memcpy(says + 2, bytes + XSTATE_SAYS, sizeof(uint64_t)); /* where ptrace has the features */
+    begin_call_again(&r);
+    struct frame f = {.call = in->syscall,
+                      .back = in->sigreturn,
+                      .context = {.flags = STRICT_XSTATE,
+                                  .stack.ss_flags = NO_ALTSTACK,
+                                  .registers.fpregs = (void *)(uintptr_t)at,
+                                  .mask = in->mask}};
+    const greg_t values[] = {(greg_t)r.r8,
+                             (greg_t)r.r9,
+                             (greg_t)r.r10,
+                             (greg_t)r.r11,
+                             (greg_t)r.r12,
+                             (greg_t)r.r13,
+                             (greg_t)r.r14,
+                             (greg_t)r.r15,
+                             (greg_t)r.rdi,
+                             (greg_t)r.rsi,
+                             (greg_t)r.rbp,
+                             (greg_t)r.rbx,
+                             (greg_t)r.rdx,
+                             (greg_t)r.rax,
+                             (greg_t)r.rcx,
+                             (greg_t)r.rsp,
+                             (greg_t)r.rip,
+                             (greg_t)r.eflags,
+                             (greg_t)(r.cs | r.ss << 48)};
+    memcpy(f.context.registers.gregs, values, sizeof values);
+    *top = at;
+    return pwrite(in->mem, bytes, size, (off_t)at) == (ssize_t)size &&
+           pwrite(in->mem, says, sizeof says, (off_t)at + XSTATE_SAYS) == sizeof says &&
+           pwrite(in->mem, &end, sizeof end, (off_t)(at + size)) == sizeof end &&
+           pwrite(in->mem, &f, sizeof f, (off_t)stack) == sizeof f;
+}
+#endif
 
 static registers registers_for(const struct inject *in, uint64_t function, const uint64_t *args,
                                uint64_t stack)
@@ -531,27 +661,52 @@ static registers registers_for(const struct inject *in, uint64_t function, const
     return r;
 }
 
-/* Waits for the fault at address 0. */
-static bool wait_return(struct inject *in, uint64_t *result)
+/* Whether the call has returned: `stack` is that of the call. */
+static bool has_returned(const struct inject *in, int status, uint64_t stack, uint64_t *result)
 {
-    bool late = false;
     registers r;
+
+    if (!transfer(in, PTRACE_GETREGSET, NT_PRSTATUS, &r, sizeof r))
+        return false;
+#if defined(__x86_64__)
+    *result = r.orig_rax;
+
+    if (WSTOPSIG(status) != (SIGTRAP | 0x80) || PC(r) != in->syscall + 2 ||
+        SP(r) != stack + sizeof stack)
+        return false;
+    r.orig_rax = (unsigned long long)-1; /* it is not made */
+    return transfer(in, PTRACE_SETREGSET, NT_PRSTATUS, &r, sizeof r);
+#else
+    (void)status, (void)stack;
+    *result = RESULT(r);
+    return PC(r) == 0;
+#endif
+}
+
+/* Waits until the call has returned, and the process is stopped as it was before: the system call
+   in which that was begins again only from there. A call that takes too long is left alone. */
+static bool wait_return(struct inject *in, uint64_t stack, uint64_t *result)
+{
+    bool late = false, returned = false;
     int status;
 
     while (wait_stop(in, &status, CALL_WITHIN_NS, &late)) {
         int signal = is_our_stop(status) ? 0 : WSTOPSIG(status);
 
-        if (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE) {
-            if (!transfer(in, PTRACE_GETREGSET, NT_PRSTATUS, &r, sizeof r))
-                return fail(in, strerror(errno));
-            *result = RESULT(r);
-            return PC(r) == 0 || fail(in, "loading the recorder failed in it (a fault)");
+        if (returned && is_our_stop(status))
+            return true;
+        if (!returned && has_returned(in, status, stack, result)) {
+            returned = true;
+            ptrace(PTRACE_INTERRUPT, in->pid, 0, 0);
+        } else if (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE) {
+            return fail(in, "loading the recorder failed in it (a fault)");
         }
         in->held = in->held || signal == SIGSTOP;
-        ptrace(PTRACE_CONT, in->pid, 0, 0);
+        ptrace(returned ? PTRACE_CONT : PTRACE_SYSCALL, in->pid, 0, 0);
     }
     if (!late)
         return fail(in, "it has ended");
+    in->left = in->syscall != 0;
     ptrace(PTRACE_INTERRUPT, in->pid, 0, 0);
     wait_stop(in, &status, SAFE_WITHIN_NS, &late);
     return fail(in, "loading the recorder takes too long in it");
@@ -561,29 +716,27 @@ static bool wait_return(struct inject *in, uint64_t *result)
 static bool call(struct inject *in, uint64_t function, const char *const *texts, uint64_t last,
                  uint64_t *result)
 {
-    uint64_t text = (SP(in->saved) - RED_ZONE - TEXT_BYTES) & ~UINT64_C(15), at = text;
-    uint64_t args[2] = {0, last}, zero = 0, stack = text;
+    uint64_t top = SP(in->saved) - RED_ZONE, text = (top - TEXT_BYTES) & ~UINT64_C(15), at = text;
+    uint64_t args[2] = {0, last}, stack = text;
 
+#if defined(__x86_64__)
+    stack -= (sizeof(struct frame) + 15) / 16 * 16 + sizeof stack; /* as behind a call */
+    if (!write_frame(in, stack, &top))
+        return fail(in, "its stack cannot be written");
+#endif
     for (size_t i = 0; texts[i]; i++) {
         size_t n = strlen(texts[i]) + 1;
 
-        if (at + n > text + TEXT_BYTES || pwrite(in->mem, texts[i], n, (off_t)at) != (ssize_t)n)
+        if (at + n > top || pwrite(in->mem, texts[i], n, (off_t)at) != (ssize_t)n)
             return fail(in, "its stack cannot be written");
         args[i] = at;
         at += n;
     }
-#if defined(__x86_64__)
-    stack -= sizeof zero; /* of the return */
-    if (pwrite(in->mem, &zero, sizeof zero, (off_t)stack) != sizeof zero)
-        return fail(in, "its stack cannot be written");
-#else
-    (void)zero;
-#endif
     registers r = registers_for(in, function, args, stack);
-    if (!transfer(in, PTRACE_SETREGSET, NT_PRSTATUS, &r, sizeof r) ||
-        ptrace(PTRACE_CONT, in->pid, 0, 0))
+    if (!transfer(in, PTRACE_SETREGSET, NT_PRSTATUS, &r, sizeof r) || !block_signals(in) ||
+        ptrace(PTRACE_SYSCALL, in->pid, 0, 0))
         return fail(in, strerror(errno));
-    return wait_return(in, result);
+    return wait_return(in, stack, result);
 }
 
 /* What dlerror says there. */
@@ -624,7 +777,8 @@ static bool load_and_begin(struct inject *in, const struct record *r, uint64_t *
     if (!call(in, where, (const char *const[]){NULL}, 0, session) ||
         !call(in, attach, (const char *const[]){r->folder, r->options, NULL}, 0, &code))
         return false;
-    if ((int)code == EBUSY)
+    code &= ATTACH_CODE;
+    if (code == EBUSY)
         return fail(in, "it is being recorded already");
     return !code || fail(in, strerror((int)code));
 }
@@ -644,6 +798,10 @@ static bool look_around(struct inject *in)
         in->locks = symbol_of(&in->loader, "_rtld_global", &size);
     in->locks_size = in->locks ? size & ~UINT64_C(7) : 0;
     each_mapping(in, take_sigreturn, in);
+#if defined(__x86_64__)
+    if (!in->syscall)
+        return fail(in, "its C library is of an unknown kind");
+#endif
     return true;
 }
 
@@ -663,7 +821,8 @@ bool record_inject(const struct record *r, pid_t pid, uint64_t *session, struct 
     else if (look_around(in)) {
         if (stop_safely(in) && save(in)) {
             done = load_and_begin(in, r, session);
-            restore(in);
+            if (!in->left)
+                restore(in);
         }
         ptrace(PTRACE_DETACH, pid, 0, 0);
         if (in->held)

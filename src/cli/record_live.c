@@ -29,7 +29,7 @@
 
 struct record_live {
     size_t n;
-    bool failed;
+    size_t left_out; /* of those with the name */
     struct {
         pid_t pid;
         uint64_t session; /* address; 0: it is not recorded (any more) */
@@ -139,9 +139,9 @@ static bool check(pid_t pid, struct rp_err *err)
         what = "belongs to another user, who must be the one to record it";
     else if (!has_our_machine(pid))
         what = "is for another processor than this reprise";
-    else if (!has_our(pid, "ns/mnt") || !has_our(pid, "root"))
-        what = "is in another container or root folder, where the recorder's library and the "
-               "recording have other paths: run 'reprise record --pid' in there";
+    else if (!has_our(pid, "ns/mnt") || !has_our(pid, "root") || !has_our(pid, "ns/pid"))
+        what = "is in another container or root folder, where paths and process ids are others: "
+               "run 'reprise record --pid' in there";
     else if (number_of(pid, "Seccomp", 10) > number_of(getpid(), "Seccomp", 10) ||
              number_of(pid, "Seccomp_filters", 10) > number_of(getpid(), "Seccomp_filters", 10))
         what = "has a sandbox (seccomp) of its own, which may end it where a library is loaded: "
@@ -168,23 +168,57 @@ static bool find_numbers(struct record_live *live, const char *list)
     return live->n > 0 && !*list;
 }
 
+/* Whether its command is called so: the name of its main thread, which programs may change, or the
+   file name of its first word. */
+static bool is_named(pid_t pid, const char *name)
+{
+    char line[64], path[40], word[PATH_MAX] = "";
+    const char *its = status_of(pid, "Name", line, sizeof line);
+
+    if (!strncmp(its + strspn(its, "\t "), name, 15)) /* the kernel keeps 15 bytes */
+        return true;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, word, sizeof word - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    word[n > 0 ? n : 0] = '\0';
+    const char *slash = strrchr(word, '/');
+    return !strcmp(slash ? slash + 1 : word, name);
+}
+
 static void find_named(struct record_live *live, const char *name)
 {
     DIR *dir = opendir("/proc");
     struct dirent *entry;
-    char line[64];
 
     while (dir && (entry = readdir(dir)) && live->n < MOST_PROCESSES) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-        if (pid <= 0 || pid == getpid() || !is_ours(pid))
-            continue;
-        const char *its = status_of(pid, "Name", line, sizeof line);
-        if (!strncmp(its + strspn(its, "\t "), name, 15)) /* the kernel keeps 15 bytes */
+        if (pid > 0 && pid != getpid() && is_ours(pid) && is_named(pid, name) &&
+            record_is_running(pid))
             live->all[live->n++].pid = pid;
     }
     if (dir)
         closedir(dir);
+}
+
+/* Leaves out those that cannot be recorded, and says why; the last reason stays if none can. */
+static void leave_out(struct record_live *live, struct rp_err *err)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < live->n; i++) {
+        *err = (struct rp_err)RP_ERR_INIT;
+        if (check(live->all[i].pid, err))
+            live->all[kept++] = live->all[i];
+        else if (i + 1 < live->n || kept)
+            fprintf(stderr, "reprise: left out: %s\n", err->text);
+    }
+    live->left_out = live->n - kept;
+    live->n = kept;
+    if (kept)
+        *err = (struct rp_err)RP_ERR_INIT;
 }
 
 struct record_live *record_live_find(const char *pids, const char *name, bool *usage,
@@ -202,8 +236,10 @@ struct record_live *record_live_find(const char *pids, const char *name, bool *u
                  pids);
     else if (live && !live->n)
         snprintf(err->text, sizeof err->text, "no process of yours is named '%.100s'", name);
-    for (size_t i = 0; live && i < live->n && !err->text[0]; i++)
+    for (size_t i = 0; live && pids && i < live->n && !err->text[0]; i++)
         check(live->all[i].pid, err);
+    if (live && !pids)
+        leave_out(live, err);
     if (!live || !err->text[0])
         return live;
     free(live);
@@ -308,7 +344,7 @@ static void print_warnings(const struct record *r)
 int record_live(const struct record *r, struct record_live *live)
 {
     sigset_t waited, old;
-    size_t begun = 0, n = live->n;
+    size_t begun = 0, n = live->n, all = n + live->left_out;
 
     record_block_signals(&waited, &old);
     for (size_t i = 0; i < n; i++) {
@@ -328,5 +364,5 @@ int record_live(const struct record *r, struct record_live *live)
     print_warnings(r);
     free(live);
     sigprocmask(SIG_SETMASK, &old, NULL);
-    return begun == n ? 0 : begun ? 1 : 4;
+    return begun == all ? 0 : begun ? 1 : 4;
 }

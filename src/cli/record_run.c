@@ -369,7 +369,9 @@ void record_summary(const struct record *r)
     if (rec.events || rec.lost) {
         print_events(r, &rec);
     } else if (!r->program) {
-        fputs("reprise: nothing recorded: the process has ended\n", stderr);
+        fputs("reprise: nothing recorded: the process or the time ended before the recording had "
+              "begun\n",
+              stderr);
     } else {
         record_tell_nothing(r, &rec);
         print_signal(r);

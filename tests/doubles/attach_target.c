@@ -5,7 +5,8 @@
  * HOW: what the main thread does meanwhile: `alloc` the same as the others, `join` waits for them,
  * `epoll` waits without an end (its loop is woken by a thread), `signals` as alloc, with a handler
  * that allocates, `pipe` writes and reads; `sandbox`: enters a seccomp filter first, `private`: is
- * not dumpable. Ends at the end of its standard input; prints the number of rounds that were wrong.
+ * not dumpable. Its main thread is named as $ATTACH_TARGET_NAME says. Ends at the end of its
+ * standard input; prints the number of rounds that were wrong.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -165,6 +166,8 @@ int main(int argc, char **argv)
     pthread_t threads[MOST], reader, waker;
     sigset_t alarms;
 
+    if (getenv("ATTACH_TARGET_NAME"))
+        prctl(PR_SET_NAME, getenv("ATTACH_TARGET_NAME"));
     event = eventfd(0, 0);
     if ((!strcmp(how, "sandbox") && enter_sandbox()) ||
         (!strcmp(how, "private") && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)))

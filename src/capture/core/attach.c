@@ -71,10 +71,6 @@ int rp_capture_attach(const char *root, const char *options, void (*call)(void))
     if (!rp_core_process_init(root, options))
         return EINVAL;
     page = rp_core.page;
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    rp_core.options.t0_ns =
-        (int64_t)t.tv_sec * 1000000000 + t.tv_nsec; /* it took a while to come here */
     begin = call;
     rp_core_image();
     atomic_store(&rp_core.session, RP_CORE_ATTACHED);
@@ -88,12 +84,24 @@ int rp_capture_attach(const char *root, const char *options, void (*call)(void))
     return EAGAIN;
 }
 
+/* The time of the recording counts from when the sources are there: that takes a while. */
+static void count_from_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    rp_core.options.t0_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* Not in the child of a fork, which has the recording from its parent. */
 void rp_core_attached(void)
 {
-    if (atomic_load(&rp_core.session) == RP_CORE_ATTACHED &&
-        rp_core.loaded_pid == (uint32_t)getpid())
-        begin();
+    if (atomic_load(&rp_core.session) != RP_CORE_ATTACHED ||
+        rp_core.loaded_pid != (uint32_t)getpid())
+        return;
+    count_from_now();
+    begin();
+    count_from_now();
 }
 
 /* -------------------------------------------------------------------------- ending */

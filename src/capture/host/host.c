@@ -286,10 +286,13 @@ static void attach_begin(void)
     }
 }
 
-/* Called by `record` in the main thread of a program that runs, which it has stopped. */
+/* Called by `record` in the main thread of a program that runs, which it has stopped. If `record`
+   is killed meanwhile, the result is taken for the number of a system call, so that it is none. */
 int reprise_attach_v1(const char *folder, const char *options)
 {
-    return rp_capture_attach(folder, options, attach_begin);
+    const int no_system_call = 1 << 20;
+
+    return no_system_call | rp_capture_attach(folder, options, attach_begin);
 }
 
 const _Atomic uint32_t *reprise_session_v1(void)
