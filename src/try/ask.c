@@ -12,10 +12,13 @@
 #include "try/against.h"
 #include "try/place.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ------------------------------------------------------------------ the answer */
 
@@ -796,6 +799,18 @@ static enum rp_code fill_against(struct rp_arena *arena, struct try_root *root,
     return rp_arena_check(arena, "comparing programs", err);
 }
 
+/* What is known before the first program starts is not said after minutes. */
+static enum rp_code check_comment(const char *path, struct rp_err *err)
+{
+    int fd = path && strcmp(path, "-") != 0 ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644) : -2;
+
+    if (fd == -1)
+        return rp_err_set_os(err, errno, "cannot write '%s'", path);
+    if (fd >= 0)
+        close(fd);
+    return RP_OK;
+}
+
 static enum rp_code against_run(struct rp_try_session *s, const struct rp_settings *settings,
                                 struct rp_arena *arena, struct rp_result *result,
                                 struct rp_err *err)
@@ -811,6 +826,7 @@ static enum rp_code against_run(struct rp_try_session *s, const struct rp_settin
         rp_settings_nth(settings, "against-command", RP_TRY_OTHERS / 2))
         return rp_err_set(err, RP_USAGE, "at most %d programs of a kind are compared",
                           RP_TRY_OTHERS / 2);
+    RP_TRY(check_comment(rp_settings_text(settings, "markdown"), err));
     for (size_t i = 0; (what = rp_settings_nth(settings, "against", i)); i++)
         rp_try_other_protect(s, what);
     RP_TRY(rp_try_session_open(s, err));

@@ -138,9 +138,9 @@ static void keeper_note(const char *scratch, int64_t wall_ns)
 }
 
 /* Waits for the program, or for the order to end. */
-static int keeper_wait(pid_t program, const sigset_t *waited, const char *scratch)
+static int keeper_wait(pid_t program, int64_t begun_ns, const sigset_t *waited, const char *scratch)
 {
-    int64_t begun_ns = rp_clock_ns(), wall_ns = 0;
+    int64_t wall_ns = 0;
     siginfo_t info;
     int status = 0;
 
@@ -187,13 +187,14 @@ static void keeper_run(const struct rp_try_start *start, pid_t parent, int told)
     }
     if (start->folders)
         rp_try_overlay_close(start->folders, start->writes, start->scratch);
+    int64_t begun_ns = rp_clock_ns(); /* a short program may end before this process goes on */
     pid_t program = fork();
     if (program == 0)
         program_exec(start);
     if (write(told, &program, sizeof program) != (ssize_t)sizeof program || program < 0)
         _exit(125);
     close(told);
-    _exit(keeper_wait(program, &waited, start->scratch));
+    _exit(keeper_wait(program, begun_ns, &waited, start->scratch));
 }
 
 /* ------------------------------------------------------------------ starting */

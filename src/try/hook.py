@@ -1428,7 +1428,8 @@ class Finder:
 def place_of(error, text):
     """" (FILE)" of a file that could not be written, where the message does not name it, as that of torch.save: by the innermost
     variable that holds such a name."""
-    found, at = "", error.__traceback__ if "ermission denied" in text or "cannot be opened" in text else None
+    refused = any(t in text for t in ("ermission denied", "cannot be opened", "readonly database", "unable to open database"))
+    found, at = "", error.__traceback__ if refused else None
     while at is not None:
         for value in list(at.tb_frame.f_locals.values()):
             if isinstance(value, (str, os.PathLike)) and os.sep in str(value) and not str(value).endswith(".py") \

@@ -112,7 +112,8 @@ static bool is_out_of_memory(const char *text)
 /* Gives a hint if it wanted to write to a place outside its own folders. */
 static const char *hint_of(const char *text)
 {
-    return strstr(text, "ermission denied") || strstr(text, "cannot be opened")
+    return strstr(text, "ermission denied") || strstr(text, "cannot be opened") ||
+                   strstr(text, "readonly database") || strstr(text, "unable to open database")
                ? " ('--allow-write PATH' lets it write there)"
                : "";
 }
