@@ -8,6 +8,7 @@
 #include "cost/learn/from_trace.h"
 
 #include "base/decides.h"
+#include "base/named.h"
 #include "cost/inputs.h"
 #include "facts/torch_names.h"
 
@@ -131,18 +132,29 @@ static const char *plain_name(const char *name, struct rp_arena *arena)
     return n < LONGEST_NAME ? rp_arena_copy(arena, plain, n) : NULL;
 }
 
+/* Operators on rows whose samples have another name; the first row that fits decides. */
+static const struct {
+    enum rp_named how;
+    const char *text, *op;
+} of_rows[] = {
+    /* PyTorch 1.8 to 2.11 */
+    {RP_NAMED_HAS, "native_layer_norm_backward", "layernorm_backward"},
+    {RP_NAMED_HAS, "native_layer_norm", "layernorm"},
+    {RP_NAMED_HAS, "_log_softmax", "log_softmax"},
+    {RP_NAMED_IS, "aten::_softmax", "softmax"},
+    {RP_NAMED_HAS, "_softmax_backward", "softmax_backward"},
+};
+
 static bool plain_call(const struct rp_inputs *in, const char *name, uint8_t category,
                        struct rp_arena *arena, struct rp_sample *s)
 {
     const struct rp_input_tensor *t = largest_tensor(in);
     bool rows = category == RP_CATEGORY_REDUCTION || rp_torch_means(name, RP_TORCH_NORMALIZES);
-    const char *op = strstr(name, "native_layer_norm_backward") ? "layernorm_backward"
-                     : strstr(name, "native_layer_norm")        ? "layernorm"
-                     : strstr(name, "_log_softmax")             ? "log_softmax"
-                     : !strcmp(name, "aten::_softmax")          ? "softmax"
-                     : strstr(name, "_softmax_backward")        ? "softmax_backward"
-                                                                : plain_name(name, arena);
+    const char *op = NULL;
 
+    for (size_t i = 0; !op && i < sizeof of_rows / sizeof *of_rows; i++)
+        op = rp_is_named(name, of_rows[i].how, of_rows[i].text) ? of_rows[i].op : NULL;
+    op = op ? op : plain_name(name, arena);
     if (!t || !op || strchr(op, '+') || op[0] == '~')
         return false;
     if (rows)

@@ -256,6 +256,11 @@ static void test_metadata_names_processes_and_threads(void **state)
         {'M', NULL, "thread_name", 1, 2, 0, 0, .text_key = "name", .text = "main"},
         {'M', NULL, "thread_sort_index", 1, 2, 0, 0, .key = "sort_index", .value = -3},
         {'M', NULL, "process_sort_index", 1, 0, 0, 0, .key = "sort_index", .value = 9},
+        /* of another type, or without what it should have: left alone */
+        {'M', NULL, "process_name", 1, 0, 0, 0, .key = "name", .value = 7},
+        {'M', NULL, "thread_name", 1, 2, 0, 0, .key = "sort_index", .value = 7},
+        {'M', NULL, "thread_sort_index", 1, 2, 0, 0, .text_key = "sort_index", .text = "first"},
+        {'M', NULL, "process_sort_index", 1, 0, 0, 0, .text_key = "labels", .text = "last"},
         {'X', "cpu_op", "op", 1, 2, 10, 5},
         {'X', "kernel", "k", 0, 7, 20, 5},
         {'X', "kernel", "k", 33, 7, 20, 5, .key = "device", .value = 4},
@@ -272,8 +277,8 @@ static void test_metadata_names_processes_and_threads(void **state)
     assert_string_equal(rp_trace_str(t, t->tracks[2].name), "main");
     assert_int_equal(t->tracks[2].sort_index, -3);
     assert_int_equal(t->tracks[2].kind, RP_TRACK_THREAD);
-    assert_int_equal(t->tracks[t->ev.track[event_n(t, 7)]].kind, RP_TRACK_STREAM);
-    assert_int_equal(t->tracks[t->ev.track[event_n(t, 9)]].kind, RP_TRACK_COUNTER);
+    assert_int_equal(t->tracks[t->ev.track[event_n(t, 11)]].kind, RP_TRACK_STREAM);
+    assert_int_equal(t->tracks[t->ev.track[event_n(t, 13)]].kind, RP_TRACK_COUNTER);
     rp_trace_free(t);
 }
 

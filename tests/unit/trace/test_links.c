@@ -105,6 +105,8 @@ static void test_by_external_id(void **state)
     assert_members(t, 5, (int64_t[]){4, 5, -1}); /* has a call: stays with it */
     assert_int_equal(t->ev.link[event_n(t, 3)], RP_NONE);
     assert_int_equal(t->links.n, 2); /* correlation 5 has nobody left */
+    assert_int_equal(t->links.native_id[t->ev.link[event_n(t, 5)]], 6);
+    assert_int_equal(t->links.native_id[t->ev.link[event_n(t, 1)]], 99);
     rp_trace_free(t);
 }
 

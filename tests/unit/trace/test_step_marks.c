@@ -138,7 +138,8 @@ static void wrong_patterns_are_named(void **state)
     }
 }
 
-/* One mark is enough; a mark inside another adds its numbers; the device's copies do not count. */
+/* One mark is enough; a mark inside another adds its numbers; the device's copies do not count, nor
+   do functions that have the name of a mark. */
 static void marks_become_steps(void **state)
 {
     static const struct row rows[] = {
@@ -151,6 +152,9 @@ static void marks_become_steps(void **state)
         {'X', "user_annotation", "step[DECODE bs=2]", 1, 2, 205, 10}, /* a second thread */
         {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 220, 4, 5},
         {'X', "kernel", "gemm", 0, 7, 230, 300, 5, 7},
+        {'X', "python_function", "step[DECODE bs=4]", 1, 3, 100, 10},
+        {'X', "python_function", "step[DECODE bs=4]", 1, 3, 200, 10},
+        {'X', "python_function", "step[DECODE bs=4]", 1, 3, 300, 10},
     };
     struct rp_trace *t = TRACE_OF(rows);
 

@@ -623,7 +623,8 @@ static void run_operation(struct loop_thread *t, const char *module, int64_t run
 }
 
 /* On the CPU calls of JAX return at once: the runs of the executable that works most are steps, and
-   other executables between them are an evaluation. */
+   other executables between them are an evaluation. What has no text for its module, or no number
+   for its run, is no such operation. */
 static void test_runs_on_the_host(void **state)
 {
     static struct loop_thread t;
@@ -640,6 +641,16 @@ static void test_runs_on_the_host(void **state)
             run_operation(&t, "jit_update", id, 100);
         for (int k = 0; i % 4 == 3 && k < 6; k++)
             run_operation(&t, "jit_loss", ++id, 100);
+        for (int k = 0; k < 2; k++) {
+            t.rows[t.n++] =
+                (struct row){'X', "cpu_op", "fusion", 1, 2,    t.now, 1000,         0, 0,
+                             0,   "run_id", ++id,     0, NULL, NULL,  "hlo_module", 1};
+            t.now += 1000;
+            t.rows[t.n++] = (struct row){
+                'X', "cpu_op", "fusion", 1,    2, t.now,        1000,       0, 0, 0, NULL, 0,
+                0,   "run_id", "a text", NULL, 0, "hlo_module", "jit_other"};
+            t.now += 1000;
+        }
     }
     trace = OF(t);
     assert_int_equal(trace->nsteps, 12);
