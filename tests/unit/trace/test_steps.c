@@ -61,6 +61,8 @@ static void test_step_num_and_groups(void **state)
         {'X', NULL, "train", 1, 5, 10, 10, .key = "step_num", .value = 3},
         {'X', NULL, "inner", 1, 5, 12, 2, .key = "step_num", .value = 3},
         {'X', NULL, "train", 1, 5, 30, 10, .key = "step_num", .value = 4},
+        {'X', NULL, "a thread with fewer", 1, 6, 50, 10, .key = "step_num", .value = 9},
+        {'X', NULL, "without a number", 1, 5, 70, 10},
     };
     static const struct row grouped[] = {
         {'X', NULL, "a", 1, 5, 10, 5, .key = "group_id", .value = 1},
