@@ -634,6 +634,32 @@ static void test_runs_on_the_host(void **state)
     UNUSED_STATE(state);
     run(&t, "cpu_op", "PjitFunction(init)", 90000); /* compiles */
     run_operation(&t, "jit_init", ++id, 10);
+    for (int i = 0; i < 60; i++, t.now += 1000) {
+        struct row number = {'X',
+                             "cpu_op",
+                             "fusion",
+                             1,
+                             2,
+                             t.now,
+                             1000,
+                             .key = "run_id",
+                             .value = ++id,
+                             .key2 = "hlo_module",
+                             .value2 = 1};
+        struct row text = {'X',
+                           "cpu_op",
+                           "fusion",
+                           1,
+                           2,
+                           t.now,
+                           1000,
+                           .text_key = "run_id",
+                           .text = "a text",
+                           .text_key2 = "hlo_module",
+                           .text2 = "jit_other"};
+
+        t.rows[t.n++] = i % 2 ? number : text;
+    }
     for (int i = 0; i < 12; i++) {
         run(&t, "cpu_op", "PjitFunction(update)", 5);
         id++;
@@ -641,16 +667,6 @@ static void test_runs_on_the_host(void **state)
             run_operation(&t, "jit_update", id, 100);
         for (int k = 0; i % 4 == 3 && k < 6; k++)
             run_operation(&t, "jit_loss", ++id, 100);
-        for (int k = 0; k < 2; k++) {
-            t.rows[t.n++] =
-                (struct row){'X', "cpu_op", "fusion", 1, 2,    t.now, 1000,         0, 0,
-                             0,   "run_id", ++id,     0, NULL, NULL,  "hlo_module", 1};
-            t.now += 1000;
-            t.rows[t.n++] = (struct row){
-                'X', "cpu_op", "fusion", 1,    2, t.now,        1000,       0, 0, 0, NULL, 0,
-                0,   "run_id", "a text", NULL, 0, "hlo_module", "jit_other"};
-            t.now += 1000;
-        }
     }
     trace = OF(t);
     assert_int_equal(trace->nsteps, 12);
