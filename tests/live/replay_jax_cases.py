@@ -264,8 +264,113 @@ def layers(case, normal, below):
     case("resize", lambda x: [jax.image.resize(x, (2, 16, 16, 8), "nearest"), jax.image.resize(x, (2, 12, 12, 8), "bilinear")], normal(2, 8, 8, 8))
 
 
+def rare(case, normal, below):
+    """Kinds that models use seldom: several keys and results, small types, rules of gradients, loops of batches, edges of windows."""
+    i4 = lambda *s: (below(16, *s).astype(np.int8) - 8).astype(ml_dtypes.int4)
+    # linear algebra
+    spd = lambda n, b=2: (lambda a: (a @ np.swapaxes(a, 1, 2) + n * np.eye(n, dtype=np.float32)).astype(np.float32))(normal(b, n, n))
+    case("rare_expm", lambda a: [jsp.linalg.expm(a * .3), jsp.linalg.expm(a * 5), jnp.linalg.matrix_power(a, 5), jnp.linalg.matrix_power(a, -2)], normal(4, 4))
+    case("rare_toeplitz", lambda c, r, x: [jsp.linalg.toeplitz(c, r) @ x, jsp.linalg.block_diag(c[:, None], r[None]), jnp.kron(c[:3, None], r[None, :2])], normal(6), normal(5), normal(5, 2))
+    case("rare_cho_solve", lambda s, b: [jsp.linalg.cho_solve((jnp.linalg.cholesky(s), True), b), jax.jacrev(lambda s: jnp.linalg.slogdet(s)[1])(s), jax.hessian(lambda b: (b * jnp.linalg.solve(s, b)).sum())(b[..., :1])],
+         spd(4), normal(2, 4, 3))
+    case("rare_cholesky_update", lambda s, b: [lax.linalg.cholesky(s, symmetrize_input=False), jnp.linalg.cholesky(s.at[0, 0, 0].set(-1))], spd(5), normal(5))
+    case("rare_triangular_bf16", lambda s, b: lax.linalg.triangular_solve(jnp.tril(s[0]).astype(jnp.float32), b.astype(jnp.float32), left_side=True, lower=True).astype(jnp.bfloat16), spd(5), normal(5, 2))
+    case("rare_power_iteration", lambda a, v: lax.fori_loop(0, 20, lambda i, v: (a @ v) / jnp.linalg.norm(a @ v), v), spd(6)[0], normal(6))
+    case("rare_cg", lambda a, b: jsp.sparse.linalg.cg(lambda x: a @ x, b, maxiter=7)[0], spd(6)[0], normal(6))
+    # transforms
+    case("rare_fft_loops", lambda x: [lax.map(lambda r: jnp.fft.ifft(jnp.fft.fft(r) * jnp.fft.fft(r[::-1])).real, x), jax.grad(lambda x: (jnp.abs(jnp.fft.rfft(x)) ** 2).sum())(x),
+         jnp.fft.fftshift(jnp.fft.fft2(x)), jsp.signal.fftconvolve(x[0], x[1]), jnp.convolve(x[0], x[1][:4], "same")], normal(5, 21))
+    case("rare_fft_odd", lambda x: [jnp.fft.irfft(jnp.fft.rfft(x, axis=0), n=7, axis=0), jnp.fft.rfft(x, n=3), jnp.fft.rfft(x, n=40), jnp.fft.ihfft(x), jnp.fft.irfftn(jnp.fft.rfftn(x, axes=(1, 0)), s=(9, 7), axes=(1, 0)),
+         jnp.fft.fft(x[:, :1]), jnp.fft.rfft(x[:1, :1])], normal(7, 9))
+    case("rare_dct_stft", lambda x: [jsp.fft.dct(x), jsp.fft.idct(x), jsp.signal.stft(x[0], nperseg=16)[2]], normal(2, 64))
+    # control flow
+    case("rare_while_batched", lambda x, n: jax.vmap(lambda x, n: lax.while_loop(lambda s: (s[0] < n) & (s[1].sum() < 50), lambda s: (s[0] + 1, s[1] * 1.2 + .1), (0, x)))(x, n), normal(6, 3), below(9, 6))
+    case("rare_while_nested_batched", lambda x: jax.vmap(jax.vmap(lambda a: lax.while_loop(lambda a: a < 10, lambda a: a * a + 1.5, a)))(x), normal(3, 4))
+    case("rare_cond_batched", lambda p, x: [jax.vmap(lambda p, x: lax.cond(p, lambda x: jnp.cumsum(x), lambda x: x[::-1], x))(p, x), jax.vmap(lambda p, x: lax.switch(p.astype(int) * 2, [jnp.sin, jnp.cos, jnp.exp], x))(p, x)],
+         below(2, 5).astype(bool), normal(5, 4))
+    case("rare_cond_grad", lambda x: [jax.grad(lambda x: lax.cond(x.sum() > 0, lambda x: (x ** 3).sum(), lambda x: jnp.exp(x).sum(), x))(x), jax.grad(lambda x: lax.scan(lambda c, t: (jnp.sin(c + t), c * t), x[0], x)[1].sum())(x),
+         jax.jvp(lambda x: lax.fori_loop(0, 4, lambda i, x: x * jnp.cos(x) + i, x), (x,), (x * .5,))], normal(6, 3))
+    case("rare_scan_unrolled", lambda x: [lax.scan(lambda c, t: (c * .7 + t, {"a": c, "b": (t, c.sum())}), jnp.zeros(3, x.dtype), x, unroll=3), lax.scan(lambda c, t: ((), t * 2), (), x)], normal(7, 3))
+    case("rare_loop_empty", lambda x: [lax.fori_loop(5, 2, lambda i, x: x * 2, x), lax.while_loop(lambda x: False, lambda x: x + 1, x), lax.map(lambda r: r * 2, x, batch_size=2), lax.fori_loop(-3, 3, lambda i, x: x + i, x)], normal(5, 2))
+    case("rare_remat", lambda x, w: jax.value_and_grad(lambda w: jax.checkpoint(lambda w: jnp.tanh(jax.checkpoint(lambda w: jnp.sin(x @ w))(w) @ w).sum())(w))(w), normal(4, 5), normal(5, 5))
+
+    @jax.custom_vjp
+    def clipped(x):
+        return x * 3
+    clipped.defvjp(lambda x: (x * 3, x), lambda x, g: (jnp.clip(g, -1, 1) * (x > 0),))
+
+    @jax.custom_jvp
+    def soft(x):
+        return jnp.log1p(jnp.exp(x))
+    soft.defjvp(lambda p, t: (soft(p[0]), t[0] * jax.nn.sigmoid(p[0]) * 2))
+    case("rare_custom_rules", lambda x: [jax.value_and_grad(lambda x: (clipped(x) ** 2).sum())(x), jax.grad(lambda x: soft(x).sum())(x), jax.jacfwd(soft)(x), jax.hessian(lambda x: soft(x).prod())(x),
+         lax.custom_root(lambda y: y ** 3 - x, jnp.ones_like(x), lambda f, y: lax.fori_loop(0, 20, lambda i, y: y - f(y) / (3 * y * y + 1e-3), y), lambda g, y: y / g(jnp.ones_like(y)))], np.abs(normal(5)) + .5)
+    case("rare_stop_gradient", lambda x: [jax.grad(lambda x: (lax.stop_gradient(x) * x ** 2).sum())(x), jax.grad(lambda x: jnp.where(x > 0, jnp.sqrt(jnp.abs(x)), 0).sum())(x), lax.optimization_barrier((x, x + 1))], normal(6))
+    case("rare_odeint", lambda y, t: __import__("jax.experimental.ode", fromlist=["odeint"]).odeint(lambda y, t: jnp.stack([y[1], -y[0] * .8]), y, t), np.array([1., .5], np.float32), np.linspace(0, 1, 4).astype(np.float32))
+    # small types
+    case("rare_i4_rows", lambda a, b: [jnp.sort(a, 1), a.sum(0, dtype=jnp.int32), jnp.where(a > b, a, b), a.T.reshape(-1)[3:40].astype(jnp.int8), lax.dynamic_slice(a, (1, 2), (3, 3)), jnp.concatenate([a, b], 0)[::2].astype(jnp.int32),
+         lax.pad(a, np.asarray(-3, ml_dtypes.int4), ((1, 2, 1), (0, -1, 0))), a.at[1].set(b[2]), jnp.take(a, jnp.array([3, 0, 3]), axis=0), a == b], i4(5, 7), i4(5, 7))
+    case("rare_i4_product", lambda a, b: [lax.dot_general(a.astype(jnp.int8), b.astype(jnp.int8), (((1,), (0,)), ((), ())), preferred_element_type=jnp.int32),
+         a.astype(jnp.bfloat16) @ b.astype(jnp.bfloat16)], i4(7, 12), i4(12, 5))
+    if hasattr(ml_dtypes, "int2"):
+        case("rare_i2", lambda a: [a.astype(jnp.int2).astype(jnp.int8), a.astype(jnp.uint2).astype(jnp.int8)], below(4, 9).astype(np.int8))
+    if hasattr(jnp, "float4_e2m1fn"):
+        edge = np.concatenate([np.linspace(-8, 8, 67), [0., -0., .25, .75, 1.25, 2.5, 5, np.inf, -np.inf]]).astype(np.float32)
+        case("rare_f4", lambda x: [x.astype(jnp.float4_e2m1fn).astype(jnp.float32), lax.reduce_precision(x, 2, 1)], edge)
+        case("rare_f8e8m0", lambda x: [jnp.abs(x).astype(jnp.float8_e8m0fnu).astype(jnp.float32)], np.concatenate([2. ** np.arange(-20, 20), [1.5, 3, 1.49, 6.1, 1e30, 1e-30]]).astype(np.float32))
+    case("rare_f8_scaled", lambda a, b, s: [(lax.dot_general((a / s).astype(jnp.float8_e4m3fn), (b / s).astype(jnp.float8_e5m2), (((1,), (0,)), ((), ())), preferred_element_type=jnp.float32) * s * s),
+         jnp.max((a / s).astype(jnp.float8_e4m3fn), 1).astype(jnp.float32), jnp.argmax((a * 3).astype(jnp.float8_e5m2), 1), jnp.cumsum(a.astype(jnp.float8_e5m2), 1).astype(jnp.float32)], normal(6, 8), normal(8, 5), np.float32(.1))
+    case("rare_block_scales", lambda a: (lambda q, s: [q.astype(jnp.int8), s, q.astype(jnp.float32) * s[..., None]])(*(lambda b: (lambda s: (jnp.round(b / s[..., None]).astype(jnp.int4), s))(jnp.abs(b).max(-1) / 7))(a.reshape(4, 4, 8))), normal(4, 32))
+    case("rare_reduce_precision_loops", lambda x: [lax.scan(lambda c, t: (lax.reduce_precision(c * 1.01 + t, 8, 7), lax.reduce_precision(c, 4, 3)), x[0], x), lax.reduce_precision(x.astype(jnp.float16), 5, 2), lax.reduce_precision(x.astype(jnp.float64), 8, 23)], normal(9, 5))
+    # orders
+    case("rare_sort_keys", lambda a, b, x: [lax.sort((a, b, x, x * 2), num_keys=2, dimension=0), lax.sort((b, a, x), num_keys=3, is_stable=False), jnp.lexsort((a[0], b[0])), jax.vmap(jnp.argsort)(x)], below(3, 6, 8), below(2, 6, 8).astype(bool), normal(6, 8))
+    case("rare_sort_grad", lambda x: [jax.grad(lambda x: (jnp.sort(x, 1) * jnp.arange(7.)).sum())(x), jax.grad(lambda x: lax.top_k(x, 3)[0].prod())(x), jnp.percentile(x, jnp.array([10., 50., 99.]), axis=1), jnp.quantile(x, .3, method="nearest")], normal(4, 7))
+    case("rare_top_k_types", lambda a, b, c: [lax.top_k(a, 3), lax.top_k(b, 2), lax.top_k(c, 4), lax.top_k(a.T.T, a.shape[1])], below(5, 4, 9).astype(np.int8), normal(3, 6, dtype=jnp.bfloat16), below(9, 3, 2, 7).astype(np.uint32))
+    case("rare_unique_sets", lambda x, y: [jnp.unique(x, size=9, return_index=True, return_inverse=True, return_counts=True), jnp.intersect1d(x, y, size=6), jnp.bincount(x, length=8), jnp.digitize(x, jnp.array([1, 3, 5])), jnp.isin(x, y)], below(7, 15), below(9, 8))
+    # gathers, scatters, slices
+    case("rare_gather_clip_modes", lambda x, i: [x.at[i].get(mode=m) for m in ("clip", "fill", "promise_in_bounds")] + [jnp.take_along_axis(x, i[:, None] % 5, 1), x.at[i, :, None].get(mode="fill", fill_value=3)] , normal(6, 5), below(6, 6))
+    case("rare_scatter_twice", lambda x, u, i: [x.at[i].apply(jnp.sin), x.at[i, i].multiply(u[:, 0]), x.at[i].power(2), x.at[:, i].min(u.T[:6]), x.at[i].divide(u + 9), x.at[::2, 1::2].add(1), x.at[-1, i].set(u[:, 1])], normal(6, 6), normal(6, 6), np.array([0, 3, 1, 5, 4, 2]))
+    case("rare_scatter_grad", lambda x, u, i: [jax.grad(lambda x: (x.at[i].set(u) ** 2).sum())(x), jax.grad(lambda u: (x.at[i].add(u) ** 2).sum())(u), jax.grad(lambda u: x.at[i].max(u).sum())(u), jax.grad(lambda x: (x[i] * u).sum())(x)], normal(6, 4), normal(9, 4), below(6, 9))
+    case("rare_scatter_batched", lambda x, i, u: [jax.vmap(lambda x, i, u: x.at[i].add(u))(x, i, u), jax.vmap(lambda x, i, u: x.at[i].set(u, mode="drop"))(x, i[:, ::-1], u), jax.vmap(lambda x, i: lax.dynamic_update_slice(x, x[:1] * 2, (i[0], 0)))(x, i)], normal(3, 6, 4), np.array([[0, 4, 2]] * 3), normal(3, 3, 4))
+    case("rare_dynamic_slices", lambda x, k: [lax.dynamic_index_in_dim(x, k, 1, False), lax.dynamic_slice_in_dim(x, k * 3, 2, 0), lax.dynamic_update_slice_in_dim(x, x[:, :2], k, 1), lax.scan(lambda c, j: (lax.dynamic_update_index_in_dim(c, c[j] * 2, 5 - j, 0), c[j, 0]), x, jnp.arange(6)),
+         jax.vmap(lambda k: lax.dynamic_slice(x, (k, k), (3, 2)))(jnp.arange(-2, 6))], normal(6, 7), np.int8(3))
+    case("rare_masks", lambda x: [jnp.nonzero(x > 0, size=9, fill_value=-1), jnp.compress(jnp.array([1, 0, 1, 1]), x, axis=0, size=4), jnp.extract(x > 0, x, size=7), jnp.argwhere(x > 1, size=3), jnp.select([x > 1, x > 0], [x, -x], 9), jnp.piecewise(x, [x < 0], [lambda v: v * 2, jnp.exp])], normal(4, 6))
+    case("rare_diagonals", lambda x: [jnp.diag(x[0]), jnp.diagonal(x, 1), jnp.trace(x, -1), jnp.tril(x, -1), jnp.triu(x, 2), jnp.fill_diagonal(x, 7, inplace=False), jnp.vander(x[0], 4), jnp.rot90(x), jnp.flip(x, (0, 1)), jnp.roll(x, (2, -1), (0, 1))], normal(5, 7))
+    # convolutions and windows
+    case("rare_conv_negative", lambda x, w: [conv(x, w, padding=((-1, 0), (0, -2))), conv(x, w, padding=((3, 0), (0, 4)), rhs_dilation=(3, 2)), conv(x, w, strides=(3, 1), lhs_dilation=(2, 1), padding=((0, 0), (1, 0)))], normal(2, 8, 9, 3), normal(2, 3, 3, 4))
+    case("rare_conv_reversed", lambda x, w: [lax.conv_transpose(x, w, (2, 2), "SAME", transpose_kernel=False), lax.conv_transpose(x, jnp.swapaxes(w, 2, 3), (3, 2), "VALID", transpose_kernel=True), jax.vmap(lambda w: conv(x, w))(jnp.stack([w, w * 2]))], normal(2, 5, 6, 3), normal(3, 3, 3, 4))
+    case("rare_conv_groups_grad", lambda x, w: jax.grad(lambda x, w: (conv(x, w, strides=(2, 1), rhs_dilation=(1, 2), feature_group_count=3) ** 2).sum(), (0, 1))(x, w), normal(2, 7, 8, 6), normal(3, 2, 2, 9))
+    case("rare_conv_4d", lambda x, w: lax.conv_general_dilated(x, w, (1, 1, 1, 1), "SAME", dimension_numbers=lax.conv_dimension_numbers(x.shape, w.shape, None)), normal(1, 2, 3, 4, 3, 3), normal(2, 2, 2, 2, 1, 2))
+    case("rare_conv_patches", lambda x: lax.conv_general_dilated_patches(x, (2, 3), (1, 2), "SAME"), normal(2, 2, 8, 8))
+    case("rare_conv_bf16_f32", lambda x, w: [conv(x, w, preferred_element_type=jnp.float32), conv(x, w).astype(jnp.float32)], normal(2, 6, 6, 4, dtype=jnp.bfloat16), normal(3, 3, 4, 4, dtype=jnp.bfloat16))
+    case("rare_pool_avg_grad", jax.grad(lambda x: (lax.reduce_window(x, np.float32(0), lax.add, (1, 3, 2, 1), (1, 2, 2, 1), "SAME") ** 2).sum()), normal(2, 7, 6, 3))
+    case("rare_pool_max_dilated", lambda x: [lax.reduce_window(x, -np.float32(np.inf), lax.max, (3, 3), (2, 1), ((2, 0), (1, 1)), None, (2, 1)), jax.grad(lambda x: lax.reduce_window(x, -np.float32(np.inf), lax.max, (3, 2), (3, 2), "VALID").sum())(x)], normal(9, 8))
+    case("rare_cumulative_types", lambda x, y, z: [lax.cumsum(x, 0), lax.cumprod(x, 1, reverse=True), lax.cummax(y, 0, reverse=True), lax.cummin(y, 1), lax.cumsum(z, 1), jnp.cumsum(x, dtype=jnp.float32), lax.cumlogsumexp(z.astype(jnp.float32), 1)], below(5, 4, 6), below(99, 4, 6).astype(np.uint8), normal(3, 300, dtype=jnp.float16))
+    case("rare_scan_grad", lambda x: [jax.grad(lambda x: (jnp.cumprod(x, 1) * x).sum())(x), jax.grad(lambda x: lax.cummax(x, 0).sum())(x), jax.grad(lambda x: lax.cumlogsumexp(x, 1).sum())(x), lax.associative_scan(lambda a, b: a @ b, jnp.stack([x] * 5) * .5)], normal(4, 4))
+    case("rare_reduce_any", lambda x, b: [lax.reduce(x, np.int32(-1), lax.bitwise_and, (0,)), lax.reduce(x, np.int32(0), lax.bitwise_xor, (0, 1)), lax.reduce(b, False, lax.bitwise_xor, (1,)), b.all(0), b.any(1), lax.reduce_and(x, (1,)), lax.argmin(x, 1, np.int32)],
+         below(99, 5, 6), below(2, 5, 6).astype(bool))
+    # random numbers
+    case("rare_rng_shapes", lambda k: [lax.rng_bit_generator(k, s, dtype=d, algorithm=a) for a in (lax.RandomAlgorithm.RNG_THREE_FRY, lax.RandomAlgorithm.RNG_PHILOX) for s in ((), (1,), (3, 1, 5), (0,), (17,)) for d in (jnp.uint8, jnp.uint32, jnp.uint64)], np.array([1, 2, 3, 4], np.uint32))
+    case("rare_rng_loops", lambda k: [lax.scan(lambda c, _: lax.rng_bit_generator(c, (3,)), k, None, length=4), lax.fori_loop(0, 3, lambda i, c: lax.rng_bit_generator(c, (2,), dtype=jnp.uint32)[0], k)], np.array([9, 2, 3, 4], np.uint32))
+    case("rare_draws", lambda k: [jax.random.bernoulli(k, .3, (9,)), jax.random.laplace(k, (7,)), jax.random.gumbel(k, (3, 3)), jax.random.beta(k, 2., 3., (4,)), jax.random.dirichlet(k, jnp.ones(3), (2,)), jax.random.multivariate_normal(k, jnp.zeros(2), jnp.eye(2) * 2), jax.random.fold_in(k, 7), jax.random.split(k, 3),
+         jax.random.t(k, 3., (4,)), jax.random.rademacher(k, (5,)), jax.random.ball(k, 3)], KEY)
+    # the rest
+    case("rare_einsums", lambda a, b, c: [jnp.einsum("ijk,kl,jl->il", a, b, c), jnp.einsum("ijk->kji", a), jnp.einsum("iik->i", a[:, :3]), jnp.tensordot(a, b, 1), jnp.inner(b, b), jnp.vdot(b, b), jnp.cross(b[:, :3], b[:, :3][::-1]), lax.batch_matmul(a, a.mT), jnp.einsum("abc,abd->cd", a, a, precision="highest")],
+         normal(3, 4, 5), normal(5, 6), normal(4, 6))
+    case("rare_bits", lambda x, y: [lax.shift_left(x, y), lax.shift_right_logical(x, y), lax.shift_right_arithmetic(x, y), lax.population_count(x), lax.clz(x), ~x, lax.integer_pow(x, 3), jnp.gcd(x, y), jnp.lcm(x % 97, y % 89), jnp.unpackbits(x.astype(jnp.uint8)), jnp.packbits(x > 5), jnp.floor_divide(x, y), jnp.divmod(x, y)],
+         rng.integers(-2**31, 2**31 - 1, 16).astype(np.int32), np.array([0, 1, 31, 32, 33, -1, 100, 7] * 2, np.int32))
+    case("rare_numbers", lambda x: [jnp.nextafter(x, x + 1), jnp.frexp(x), jnp.ldexp(x, 3), jnp.signbit(x), jnp.copysign(x, -x), jnp.modf(x), jnp.sinc(x), jnp.i0(x), jnp.heaviside(x, .5), jnp.trunc(x), jnp.rint(x * 2), jnp.float_power(jnp.abs(x), 1.7), jnp.cbrt(x), jnp.exp2(x), jnp.log2(jnp.abs(x)), jnp.nan_to_num(x / 0), jnp.unwrap(x * 4), jnp.interp(x, jnp.arange(-3., 3), jnp.arange(6.) ** 2)], normal(13))
+    case("rare_special", lambda x: [jsp.special.entr(x), jsp.special.xlogy(x, x), jsp.special.i1(x), jsp.special.ndtri(x / 10), jsp.special.logsumexp(x), jsp.special.expit(x), jsp.special.gammaln(x), jsp.special.factorial(x), jsp.special.erfinv(x / 10), jsp.special.expn(2, x), jsp.special.exp1(x), jsp.special.spence(x), jsp.special.rel_entr(x, x[::-1]), jsp.special.multigammaln(x + 3, 2), jsp.special.hyp1f1(1., 2., x)],
+         rng.uniform(.2, 6, 12).astype(np.float32))
+    case("rare_complex_loops", lambda z: [lax.scan(lambda c, t: (c * t + 1j, jnp.abs(c)), z[0], z), jax.grad(lambda a: jnp.abs(jnp.fft.fft(a + 0j) @ z).sum())(z.real), jnp.linalg.solve(jnp.outer(z, z.conj()) + 3 * jnp.eye(6), z), lax.cumsum(z), jnp.sort(z), z.mean(), jnp.var(z), jnp.polyval(z[:3], z)], of(6, np.complex64))
+    case("rare_statistics", lambda x: [jnp.cov(x), jnp.corrcoef(x), jnp.histogram(x, 5), jnp.histogram2d(x[0], x[1], 3)[0], jnp.average(x, 1, jnp.arange(9.)), jnp.nanmean(jnp.where(x > 1, jnp.nan, x), 0), jnp.nanmedian(jnp.where(x > 1, jnp.nan, x)), jsp.stats.norm.logpdf(x), jsp.stats.rankdata(x[0]), jnp.trapezoid(x), jnp.gradient(x, axis=1), jnp.diff(x, 2)], normal(4, 9))
+    case("rare_images", lambda x: [jax.image.resize(x, (1, 9, 5, 2), m, antialias=a) for m in ("nearest", "linear", "cubic", "lanczos3") for a in (True, False)] + [jax.image.scale_and_translate(x, (1, 6, 6, 2), (1, 2), jnp.array([.8, 1.3]), jnp.array([.5, -1.]), "linear"), jsp.ndimage.map_coordinates(x[0, :, :, 0], [jnp.array([.5, 2.2]), jnp.array([1.1, 3.9])], 1, mode="wrap")], normal(1, 6, 7, 2))
+    case("rare_attention_kinds", lambda q, k, v: [jax.nn.dot_product_attention(q, k, v, is_causal=True), jax.nn.dot_product_attention(q, k, v, local_window_size=(2, 1)), jax.grad(lambda q: jax.nn.dot_product_attention(q, k, v, query_seq_lengths=jnp.array([3, 6], jnp.int32), key_value_seq_lengths=jnp.array([5, 2], jnp.int32)).sum())(q)], normal(2, 6, 4, 8), normal(2, 6, 2, 8), normal(2, 6, 2, 8))
+    case("rare_losses", lambda x, y: [jax.nn.one_hot(y, 7), jax.nn.sparse_plus(x), jax.nn.celu(x), jax.nn.selu(x), jax.nn.soft_sign(x), jax.nn.hard_tanh(x), jax.nn.squareplus(x), jax.nn.relu(x), jax.grad(lambda x: jax.nn.relu(x).sum())(x * 0), jax.grad(lambda x: -jnp.take_along_axis(jax.nn.log_softmax(x), y[:, None], 1).mean())(x)], normal(4, 7), below(7, 4))
+
+
 def add(case, normal, below):
-    for family in (dots, convolutions, places, windows, orders, conversions, functions, matrices, spectra, control, layers):
+    for family in (dots, convolutions, places, windows, orders, conversions, functions, matrices, spectra, control, layers, rare):
         family(case, normal, below)
 
 

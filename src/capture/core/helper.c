@@ -115,7 +115,7 @@ void rp_core_control_read(bool first)
     if (first)
         rp_core.control_at = 0;
     snprintf(path, sizeof path, "%s/" RP_CTF_CONTROL_NAME, rp_core.root);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* it may be a pipe */
     if (fd < 0)
         return;
     while (done > 0 && (n = pread(fd, text, sizeof text - 1, rp_core.control_at)) > 0) {

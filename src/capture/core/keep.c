@@ -181,12 +181,12 @@ void rp_core_keep_tick(void)
 {
     uint64_t wanted = atomic_exchange(&keep.wanted, 0), step = keep.step;
 
-    if (wanted) {
+    if (wanted && !atomic_load(&rp_core.sealed)) {
         /* Asks all processes of the recording, and this one, to keep the moment. */
         char path[sizeof rp_core.root + 16], line[40];
         int n = snprintf(line, sizeof line, "keep %llu\n", (unsigned long long)wanted);
         snprintf(path, sizeof path, "%s/" RP_CTF_CONTROL_NAME, rp_core.root);
-        int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         bool asked = fd >= 0 && write(fd, line, (size_t)n) == n;
         if (fd >= 0)
             close(fd);

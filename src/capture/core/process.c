@@ -645,6 +645,26 @@ void rp_capture_seal(bool strict)
         rp_core_self->time = RP_CORE_NEVER; /* its events take the slow path */
 }
 
+void rp_capture_seal_all(void)
+{
+    if (rp_core.page)
+        rp_core_helper_leave();
+    rp_capture_seal(false);
+}
+
+void rp_capture_unseal(void)
+{
+    struct rp_core_page *page = rp_core.page;
+
+    atomic_store(&rp_core.sealed, 0);
+    if (!page || !atomic_load(&page->opened))
+        return;
+    atomic_store(&page->main_ended, 0);
+    atomic_store(&page->done, 0);
+    atomic_store(&page->helper, 0);
+    rp_core_helper_start();
+}
+
 /* Tells that the process has ended regularly: a process that began and has no such fact was killed,
    unless the recording ends in a pause. Not in the child of a vfork, which shares the memory. */
 void rp_capture_note_end(void)

@@ -12,6 +12,7 @@
 #include "exec/eval/lanes.h"
 #include "program/floats.h"
 #include "program/opcodes.h"
+#include "program/window.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,6 +87,13 @@ static unsigned units_of(const struct rp_plan *plan, const struct rp_node *node,
         from = rp_node_operand(plan, node, node->nin - 1);
     if (node->shape->n)
         *terms = fmax(1, (double)from->n / (double)node->shape->n);
+    struct rp_window w;
+    if (node->code == RP_OP_REDUCE_WINDOW &&
+        rp_attr_window(rp_node_attr(plan, node, RP_ATTR_WINDOW), &w)) {
+        *terms = 1;
+        for (size_t d = 0; d < w.n; d++)
+            *terms *= (double)w.dim[d].size;
+    }
     return (unsigned)fmin(fmax(1, lround(PER_ROOT * sqrt(*terms))), MOST_UNITS);
 }
 
@@ -161,10 +169,13 @@ RP_KERNEL(rp_vary_result)
     t = *out;
     uint64_t top = UINT64_C(1) << (rp_elem_bits(t->elem) - 1);
     int mantissa = rp_elem_mantissa(t->elem);
+    /* neighbours in running sums have most of their errors in common */
+    size_t same = node->code == RP_OP_REDUCE_WINDOW && units > 1 ? (size_t)terms : 1;
     for (size_t i = 0; i < t->n; i++) {
         uint64_t bits = 0;
 
-        e->vary = e->vary * 6364136223846793005u + 1442695040888963407u;
+        if (i % same == 0)
+            e->vary = e->vary * 6364136223846793005u + 1442695040888963407u;
         if (e->vary >> 32 & (MOVED_ONE_IN - 1) && units == 1)
             continue;
         uint64_t by = 1 + (e->vary >> 40) % units;

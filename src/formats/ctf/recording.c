@@ -255,7 +255,8 @@ static enum rp_code own(const char *folder, int dir, const char *group, struct r
             return rp_err_set(err, RP_USAGE, "there is no group '%s'", group);
         gid = found ? found->gr_gid : (gid_t)number;
     }
-    int file = openat(dir, RP_CTF_CONTROL_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int file = openat(dir, RP_CTF_CONTROL_NAME,
+                      O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (file < 0 || fstat(dir, &is)) {
         int why = errno;
 

@@ -23,6 +23,27 @@ static void assert_clean(const char *key, const char *text, const char *want, bo
     rp_secret_words_release(&words);
 }
 
+/* What is too short to be a token of a service stays. */
+static void test_services(void **state)
+{
+    static const char *const prefixes[] = {"ATBB",    "KGAT_",   "bkua_",   "csk-",  "esecret_",
+                                           "sha256~", "sm_pat_", "sm_aat_", "tvly-", "vcp_"};
+    static const uint8_t least[] = {28, 30, 36, 40, 20, 40, 16, 16, 24, 24};
+    char text[120];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof least; i++) {
+        int n = snprintf(text, sizeof text, "run %s", prefixes[i]);
+
+        for (size_t k = 0; k < least[i]; k++)
+            text[n++] = "g7hx2kq9"[k % 8];
+        text[n] = '\0';
+        assert_clean("note", text, "run <token>", false);
+        text[n - 1] = '\0';
+        assert_clean("note", text, text, false);
+    }
+}
+
 static void test_json(void **state)
 {
     UNUSED_STATE(state);
@@ -138,9 +159,8 @@ static void test_kinds(void **state)
 int test_secrets(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_no_json),
-        cmocka_unit_test(test_like_json),
+        cmocka_unit_test(test_json),    cmocka_unit_test(test_services),
+        cmocka_unit_test(test_no_json), cmocka_unit_test(test_like_json),
         cmocka_unit_test(test_kinds),
     };
 
