@@ -298,6 +298,32 @@ static void threads_hand_over_to_each_other(void **state)
     release_graph(&b);
 }
 
+/* What a thread does in a step before another one, which was busy from 10 to end_ns, too, has its
+   work: from 30 to 70. */
+static int64_t own_work(int64_t end_ns)
+{
+    const struct row rows[] = {{'X', "user_annotation", "step", 1, 1, 0, 100},
+                               {'X', "cpu_op", "forward", 1, 1, 5, 15},
+                               {'X', "cpu_op", "before", 1, 2, 10, end_ns - 10},
+                               {'X', "cpu_op", "backward", 1, 2, 30, 40},
+                               {'X', "cpu_op", "update", 1, 1, 80, 10}};
+    struct built b = BUILD(rows);
+    int64_t sum = 0;
+
+    for (uint32_t i = b.graph.lanes.at[0].first; i < b.graph.lanes.at[0].end; i++)
+        sum += b.graph.nodes.at[i].start_ns < 70 ? b.graph.nodes.at[i].dur_ns : 0;
+    release_graph(&b);
+    return sum;
+}
+
+/* The other one was busy when this one became idle, at 20: it had the work already. */
+static void work_is_given_when_a_thread_is_idle(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(own_work(20), 25); /* from 5 to 30 */
+    assert_int_equal(own_work(21), 15);
+}
+
 static void a_sleeping_thread_is_woken_by_a_busy_one(void **state)
 {
     const struct row rows[] = {{'X', "cpu_op", "load", 1, 2, 0, 1000},
@@ -772,6 +798,7 @@ int test_step_edges(void)
         cmocka_unit_test(an_event_wait_is_for_what_was_recorded),
         cmocka_unit_test(a_call_may_wait_for_its_copy),
         cmocka_unit_test(threads_hand_over_to_each_other),
+        cmocka_unit_test(work_is_given_when_a_thread_is_idle),
         cmocka_unit_test(a_sleeping_thread_is_woken_by_a_busy_one),
         cmocka_unit_test(a_carrier_gets_its_collectives_from_the_thread_that_works),
         cmocka_unit_test(a_thread_follows_the_collective_it_waited_for),
