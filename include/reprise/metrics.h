@@ -199,6 +199,11 @@ enum { /* of Linux on x86_64 and aarch64 */
 #define RP_METRICS_NAMES 4096u
 #define RP_METRICS_FILES 1024 /* of a process: a library that is loaded again starts a new one */
 
+#ifndef RP_METRICS_VARIABLE /* the recorder knows better where it was loaded into a running \
+                               process */
+#define RP_METRICS_VARIABLE(name) getenv(name)
+#endif
+
 #define RP_METRICS_LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define RP_METRICS_STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define RP_METRICS_LIKELY(x)   __builtin_expect(!!(x), 1)
@@ -434,7 +439,7 @@ static inline void rp_metrics_job(char *to, size_t size)
 {
     static const char *const names[] = {"REPRISE_JOB", "SLURM_JOB_ID",        "PBS_JOBID",
                                         "LSB_JOBID",   "TORCHELASTIC_RUN_ID", 0};
-    const char *recording = getenv("REPRISE_RECORD"),
+    const char *recording = RP_METRICS_VARIABLE("REPRISE_RECORD"),
                *slash = recording ? strrchr(recording, '/') : 0;
     int i;
 
@@ -478,7 +483,8 @@ static inline void rp_metrics_describe(struct rp_metrics_file *f)
    user only, so that it may be in a folder where everybody can write. */
 static inline int rp_metrics_place(int choice, char *to, size_t size)
 {
-    const char *given = getenv("REPRISE_METRICS_DIR"), *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *given = RP_METRICS_VARIABLE("REPRISE_METRICS_DIR"),
+               *runtime = getenv("XDG_RUNTIME_DIR");
     char here[256] = "";
     int n = -1;
 

@@ -52,7 +52,7 @@ struct watch_late_row {
 struct watch_root {
     int64_t step_ns, past_ns;
     double steps_hz, change_ratio;
-    const char *job;
+    const char *job, *note;
     size_t nranks, nlate, nalerts;
     struct watch_rank_row *ranks;
     struct watch_late_row *late;
@@ -93,6 +93,7 @@ static const struct rp_type late_type = {"watch_late", sizeof(struct watch_late_
                                          NULL};
 
 static const struct rp_field root_fields[] = {
+    RP_FIELD(struct watch_root, note, STR, NONE, "waits for", "text output only", RP_SCREEN),
     RP_FIELD(struct watch_root, job, STR, NONE, "job", "what its launcher calls it", 0),
     RP_FIELD(struct watch_root, steps_hz, F64, HZ, "steps a second", "of the window", 0),
     RP_FIELD(struct watch_root, step_ns, I64, NS, "step", "median of the window", RP_NULLABLE),
@@ -132,6 +133,7 @@ struct watch {
     double tick_ns;
     RP_VEC(struct member) members;
     rp_metric_sets sets;
+    int64_t began_ns;                                 /* when the first look was */
     bool began;                                       /* all running ranks have a base */
     size_t used;                                      /* slices */
     struct rp_metric_set steps[RP_WINDOW_SLICES + 1]; /* of one rank at the begin of each slice, and
@@ -216,6 +218,12 @@ static bool has_stopped(const struct member *m)
                                                    rp_metric_percentile(steps, 50), steps->most));
 }
 
+/* Whether the folder of a job that has just been started would be there. */
+static bool is_late_begin(const struct watch *w)
+{
+    return rp_window_is_still((double)(rp_clock_ns() - w->began_ns), 0, 0);
+}
+
 static enum rp_code look(struct watch *w, struct rp_err *err)
 {
     bool others = false;
@@ -226,8 +234,8 @@ static enum rp_code look(struct watch *w, struct rp_err *err)
     enum rp_code code = rp_metric_find_sources(w->options.source, &arena, &paths, err);
     rp_metric_sets_release(&w->sets);
     w->sets = (rp_metric_sets){0};
-    if (code == RP_FORMAT) /* the folder has no metrics because its job has not begun */
-        code = RP_OK;
+    if (code == RP_FORMAT || (code == RP_IO && !w->members.n && !is_late_begin(w)))
+        code = RP_OK; /* there are none because the job has not begun */
     else if (code == RP_OK)
         code = rp_metric_read_all(&paths, RP_METRIC_READABLE, &w->tick_ns, &w->sets, err);
     rp_vec_release(&paths);
@@ -547,6 +555,8 @@ static enum rp_code answer(struct watch *w, struct rp_result *result, const char
 
     root->step_ns = root->past_ns = RP_ABSENT_I64;
     root->steps_hz = root->change_ratio = NAN;
+    if (!w->members.n)
+        root->note = "the first steps of a job that 'reprise record --light' has started";
     root->job = first ? rp_arena_text(a.arena, first->set->job) : NULL;
     root->ranks = RP_ARENA_NEW(a.arena, struct watch_rank_row, w->members.n + 1);
     RP_TRY(rp_arena_check(a.arena, "watching metrics", err));
@@ -618,7 +628,7 @@ static enum rp_code watch_job(struct watch *w, struct rp_err *err)
 
 enum rp_code rp_metrics_call_watch(const struct rp_metrics_watcher *watcher, struct rp_err *err)
 {
-    struct watch w = {.moved_ns = rp_clock_ns()};
+    struct watch w = {.moved_ns = rp_clock_ns(), .began_ns = rp_clock_ns()};
 
     rp_copy_view(&w.options, 0, sizeof w.options, watcher, watcher->struct_size);
     for (size_t i = 0; i <= RP_WINDOW_SLICES; i++)

@@ -154,8 +154,9 @@ void rp_core_leave(void)
     for (uint32_t i = 0; i < nlisteners; i++)
         listeners[i]();
     rp_core_steps_end();
-    rp_core_steps_leave();
     rp_core_signals_end();
+    rp_core_steps_leave();
+    rp_core_signals_leave();
     rp_capture_note_end();
     if (atomic_load(&page->on) && atomic_load(&page->opened))
         rp_core_put_clock();

@@ -15,9 +15,12 @@
  */
 #include "capture/core/state.h"
 
-#include <reprise/metrics.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+static const char *signals_variable(const char *name);
+#define RP_METRICS_VARIABLE(name) signals_variable(name)
+#include <reprise/metrics.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,7 +28,7 @@
 #define TICKS_SLOW (SECOND / RP_CORE_TICK_NS) /* the memory is read once a second */
 
 static struct {
-    bool on;
+    _Atomic bool on;
     double ns_per_tick;
     struct total {
         _Atomic uint64_t end; /* end of what was counted last, in the units of its spans */
@@ -35,6 +38,19 @@ static struct {
     uint32_t read_tid;    /* whose delay_ns it is */
     uint64_t delay_ns, ticks;
 } signals;
+
+/* `record` gives a program that it starts these variables; one that runs has none of them. */
+static const char *signals_variable(const char *name)
+{
+    static char folder[sizeof rp_core.root + 16];
+    const char *given = getenv(name);
+
+    if (!atomic_load(&rp_core.session) || (given && *given))
+        return given;
+    snprintf(folder, sizeof folder, "%s%s", rp_core.root,
+             strcmp(name, "REPRISE_RECORD") != 0 ? "/metrics" : "");
+    return folder;
+}
 
 void rp_core_signals_init(void)
 {
@@ -192,10 +208,23 @@ void rp_core_signals_end(void)
 {
     uint64_t collectives, input;
 
-    if (!may_tell() || !atomic_load(&signals.tid))
+    bool told = may_tell() && atomic_load(&signals.tid);
+    if (atomic_load(&rp_core.session))
+        signals.on = false;
+    if (!told)
         return;
     tell_host(&collectives, &input);
     tell_device();
+}
+
+/* The recorder leaves the process, which runs on: for readers of its file it has ended. Nobody
+   counts any more: signals are off, and the step that was being counted is done. */
+void rp_core_signals_leave(void)
+{
+    if (!rp_metrics_state1.base)
+        return;
+    rp_metrics_header()->starttime = 0;
+    rp_metrics_after_fork1();
 }
 
 void rp_core_signal(enum rp_capture_signal which, uint64_t value)

@@ -300,6 +300,7 @@ void rp_core_signal_step(uint64_t ticks); /* a step has ended that took so long 
 void rp_core_signal_total(enum rp_core_total which, uint64_t begin, uint64_t end, bool in_ticks);
 void rp_core_signal_span(const struct rp_capture_span *span);
 bool rp_core_signal_is_input(const char *name); /* whether a range loads input data */
+void rp_core_signals_leave(void);
 void rp_core_signal(enum rp_capture_signal which, uint64_t value);
 
 /* ---- processors ---- */
