@@ -26,6 +26,10 @@ RP_LIMIT(LOOKS, "looks", "however few tasks there are; any gives the same times"
 RP_LIMIT(MOVES, "looks for each task that changes places, and tasks that always may",
          "beyond it the tail is replayed; any gives the same times");
 
+#define SAME_TASK 4
+RP_LIMIT(SAME_TASK, "changes for each look",
+         "of more a sweep is not begun; any gives the same times");
+
 /* ------------------------------------------------------------------ making */
 
 static enum rp_code turn_around(struct rp_resim_sweep *s, struct rp_err *err)
@@ -211,9 +215,20 @@ static enum rp_code look_at(struct rp_resim_sweep *s, uint32_t task, struct rp_e
                : note_change(s, task, ready, begin, end, err);
 }
 
+/* The most tasks that a sweep visits. */
+static size_t most_looks(const struct rp_resim_sweep *s)
+{
+    return LOOKS + s->g->n / PART;
+}
+
+bool rp_resim_sweep_may_end(const struct rp_resim_sweep *s, size_t nchanges)
+{
+    return nchanges / SAME_TASK <= most_looks(s);
+}
+
 enum rp_code rp_resim_sweep_run(struct rp_resim_sweep *s, bool *ok, struct rp_err *err)
 {
-    size_t words = s->g->n / 64 + 1, most = LOOKS + s->g->n / PART;
+    size_t words = s->g->n / 64 + 1, most = most_looks(s);
 
     s->visited = 0;
     while (s->low < words && *ok) {

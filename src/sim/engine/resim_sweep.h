@@ -53,6 +53,8 @@ void rp_resim_sweep_release(struct rp_resim_sweep *s);
 
 /* Marks a task that must be recomputed. */
 void rp_resim_sweep_touch(struct rp_resim_sweep *s, uint32_t task);
+/* Whether a sweep after so many changes may end before it gives up. */
+bool rp_resim_sweep_may_end(const struct rp_resim_sweep *s, size_t nchanges);
 /* *ok is false if it gave up because too much is reached; the sweep must then be undone. */
 enum rp_code rp_resim_sweep_run(struct rp_resim_sweep *s, bool *ok, struct rp_err *err);
 void rp_resim_sweep_undo(struct rp_resim_sweep *s);

@@ -172,6 +172,9 @@ static void put_apart(struct rp_resim *x, struct rp_sim_result *other)
 
 static enum rp_code sweep(struct rp_resim *x, bool *ok, struct rp_err *err)
 {
+    *ok = rp_resim_sweep_may_end(&x->sweep, x->patched.n);
+    if (!*ok)
+        return RP_OK;
     for (size_t i = 0; i < x->patched.n; i++) {
         const struct rp_overlay_change *c = &x->patched.at[i];
 

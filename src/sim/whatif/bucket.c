@@ -17,6 +17,8 @@
  * recording (hooks, waking of threads) is added after the last transfer of a step.
  */
 #include "base/copies.h"
+#include "base/order.h"
+#include "base/scope.h"
 #include "sim/model/simulated_steps.h"
 #include "sim/model/transport.h"
 #include "sim/whatif/buckets.h"
@@ -57,10 +59,9 @@ struct bucket_ctx {
     RP_VEC(uint32_t) out_edges;    /* edges out of what is removed */
     RP_VEC(uint32_t) out_from;     /* where they begin */
     RP_VEC(int64_t) out_lags;      /* as recorded */
-    uint8_t *kind;                 /* by node: REMOVED, COPY */
+    RP_VEC(uint32_t) back;         /* host nodes that copy from a bucket into its gradients */
+    uint8_t *removed;              /* by node */
 };
-
-enum { REMOVED = 1, COPY = 2 /* COPY: from a bucket into its gradients */ };
 
 static bool is_replaced(const struct rp_sim_run *run, uint32_t task)
 {
@@ -86,24 +87,24 @@ static enum rp_code find_kinds(struct bucket_ctx *m, struct rp_err *err)
 {
     const struct rp_sim_run *run = m->run;
     size_t nnames = run->graph->names.n;
-    uint8_t *copies = calloc(nnames + 1, 1);
+    RP_FREED uint8_t *copies = calloc(nnames + 1, 1);
 
-    m->kind = calloc(rp_sim_nnodes(run) + 1, 1);
-    for (uint32_t i = 0; copies && i < nnames; i++)
+    m->removed = calloc(rp_sim_nnodes(run) + 1, 1);
+    RP_TRY(rp_err_need(copies && m->removed, err, "simulating"));
+    for (uint32_t i = 0; i < nnames; i++)
         copies[i] = rp_sim_means(run->graph->names.at[i], RP_SIM_COPIES_BACK);
-    for (uint32_t i = 0; copies && m->kind && i < rp_sim_nnodes(run); i++)
-        m->kind[i] = (is_replaced(run, i) ? REMOVED : 0) |
-                     (copies[rp_sim_node(run, i)->name] &&
-                              rp_sim_note_of(run, i)->flags & RP_SIM_OPENS && !on_device(run, i)
-                          ? COPY
-                          : 0);
-    free(copies);
-    return rp_err_need(copies && m->kind, err, "simulating");
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
+        m->removed[i] = is_replaced(run, i);
+        if (copies[rp_sim_node(run, i)->name] && rp_sim_note_of(run, i)->flags & RP_SIM_OPENS &&
+            !on_device(run, i))
+            RP_TRY(rp_vec_push(&m->back, i, err));
+    }
+    return RP_OK;
 }
 
 static bool is_removed(const struct bucket_ctx *m, uint32_t task)
 {
-    return m->kind[task] & REMOVED;
+    return m->removed[task];
 }
 
 static struct last_ends *after_of(const struct bucket_ctx *m, uint32_t task)
@@ -152,11 +153,6 @@ static enum rp_code remove_collectives(struct bucket_ctx *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ copies into gradients */
 
-static bool is_copy_of(const struct bucket_ctx *m, uint32_t node, uint16_t step)
-{
-    return m->kind[node] & COPY && rp_sim_note_of(m->run, node)->step == step;
-}
-
 static uint32_t *copy_of(const struct bucket_ctx *m, size_t rank, size_t gradient)
 {
     return &m->copies[rank * m->run->parts[0]->gradients.n + gradient];
@@ -167,16 +163,17 @@ static uint32_t *copy_of(const struct bucket_ctx *m, size_t rank, size_t gradien
 static void find_copies(struct bucket_ctx *m, size_t rank, size_t low, size_t high)
 {
     uint16_t step = m->run->parts[0]->gradients.at[low].step;
-    uint32_t v, first = rp_sim_first_node(m->run, rank), end = rp_sim_end_node(m->run, rank);
-    size_t n = 0;
+    uint32_t first = rp_sim_first_node(m->run, rank), end = rp_sim_end_node(m->run, rank);
+    size_t i, k, n = 0;
 
-    for (v = first; v < end; v++)
-        n += is_copy_of(m, v, step);
+    RP_LOWER_BOUND(i, m->back.n, m->back.at[i] < first);
+    for (k = i; k < m->back.n && m->back.at[k] < end; k++)
+        n += rp_sim_note_of(m->run, m->back.at[k])->step == step;
     if (n != high - low)
         return;
-    for (v = first; v < end; v++)
-        if (is_copy_of(m, v, step))
-            *copy_of(m, rank, low++) = v;
+    for (k = i; k < m->back.n && m->back.at[k] < end; k++)
+        if (rp_sim_note_of(m->run, m->back.at[k])->step == step)
+            *copy_of(m, rank, low++) = m->back.at[k];
 }
 
 /* Whether a node waits for a bucket only to copy it, because each copy waits for its own bucket. */
@@ -555,7 +552,8 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
     rp_vec_release(&m.out_edges);
     rp_vec_release(&m.out_from);
     rp_vec_release(&m.out_lags);
-    free(m.kind);
+    rp_vec_release(&m.back);
+    free(m.removed);
     free(m.after);
     free(m.copies);
     return code;
