@@ -50,6 +50,32 @@ static void a_thread_that_polls_waits(void **state)
                      0); /* seven of nine: it does something else */
 }
 
+/* A range around all of it has only the time in which nobody waits: from the end of each kernel to
+   the next round. */
+static void a_range_does_not_work_while_its_thread_waits(void **state)
+{
+    const int64_t round = 210000, after = 1000;
+    struct row rows[2 * 5] = {{'X', "user_annotation", "step", 1, 1, 0, 4 * round + WORK}};
+    struct built b;
+    int64_t sum = 0;
+    size_t n = 1;
+
+    UNUSED_STATE(state);
+    for (int64_t i = 0; i < 5; i++) {
+        rows[n++] = (struct row){'X', "cpu_op", "poll", 1, 1, i * round, WORK};
+        if (i < 4)
+            rows[n++] = (struct row){
+                'X', "kernel", "k", 0, 7, i * round + 5000, round - after - 5000, 0, 7};
+    }
+    b = build_graph(rows, n);
+    for (size_t i = 0; i < b.graph.nodes.n; i++)
+        sum += strcmp(b.graph.names.at[b.graph.nodes.at[i].name], "step")
+                   ? 0
+                   : b.graph.nodes.at[i].dur_ns;
+    assert_int_equal(sum, 4 * after);
+    release_graph(&b);
+}
+
 /* Waits that are found in operators that launch a kernel, record nothing for 2 ms, and go on
    before_ns before the kernel ends. */
 static size_t operator_waits(size_t rounds, int64_t before_ns)
@@ -178,10 +204,12 @@ static void a_launch_waits_while_the_queue_is_full(void **state)
 
 int test_silent_waits(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_thread_that_polls_waits),
-                                       cmocka_unit_test(an_operator_polls_for_what_it_launched),
-                                       cmocka_unit_test(a_runtime_of_xla_waits_without_a_call),
-                                       cmocka_unit_test(a_launch_waits_while_the_queue_is_full)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_that_polls_waits),
+        cmocka_unit_test(a_range_does_not_work_while_its_thread_waits),
+        cmocka_unit_test(an_operator_polls_for_what_it_launched),
+        cmocka_unit_test(a_runtime_of_xla_waits_without_a_call),
+        cmocka_unit_test(a_launch_waits_while_the_queue_is_full)};
 
     return cmocka_run_group_tests_name("silent waits", tests, NULL, NULL);
 }
