@@ -132,7 +132,8 @@ const struct rp_whatif rp_whatif_no_overlap = {
 
 /* By rank and step: the first node that needs the transferred data, which is that of the optimizer
    after the backward pass, or the begin of the next step. The optimizer also sets gradients to zero
-   before the forward pass. */
+   before the forward pass. Of an optimizer on a device it is a kernel: the host launches it long
+   before, and does not wait. */
 struct ends {
     uint32_t *node;
     int64_t *backward_ns; /* begin of its last node; INT64_MIN if there is none */
@@ -153,6 +154,7 @@ static void take_earlier(const struct rp_sim_run *run, uint32_t *slot, uint32_t 
 static void find_ends(const struct rp_sim_run *run, const struct ends *e)
 {
     uint32_t i, n = (uint32_t)rp_sim_nnodes(run);
+    bool on_host = !rp_sim_has_device(run);
 
     memset(e->node, 0xff, run->nranks * e->nsteps * sizeof *e->node);
     for (i = 0; i < run->nranks * e->nsteps; i++)
@@ -168,7 +170,8 @@ static void find_ends(const struct rp_sim_run *run, const struct ends *e)
         uint32_t *slot = end_of(e, node_at(run, i)->rank, rp_sim_note_of(run, i)->step);
 
         if (slot && rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER &&
-            !rp_sim_is_comm(run, i) && node_at(run, i)->start_ns > e->backward_ns[slot - e->node])
+            !rp_sim_is_comm(run, i) && computes(run, i, on_host) &&
+            node_at(run, i)->start_ns > e->backward_ns[slot - e->node])
             take_earlier(run, slot, i);
     }
     for (i = 0; i < n; i++) {

@@ -437,6 +437,39 @@ static void inputs_of_kernels_do_not_overlap(void **state)
     }
 }
 
+/* An optimizer whose kernel the host launches before the all-reduce begins waits for it
+   nevertheless. */
+static void an_optimizer_that_is_launched_early_waits(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct row list[80];
+    struct bench b = {.n = 1};
+    size_t n = 0;
+
+    UNUSED_STATE(state);
+    for (int step = 0; step < 3; step++) {
+        int64_t at = 100000 * step, corr = 10 * step + 1;
+
+        n += step_rows(list + n, at, corr, (struct step_shape){.gemm_ns = 40000});
+        list[n - 1].dur = 52000; /* the host waits for the optimizer */
+        list[n++] =
+            (struct row){'X', "user_annotation", "Optimizer.step#SGD.step", 1, 1, at + 31500, 5000};
+        list[n++] =
+            (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, at + 32000, 3000, corr + 7};
+        list[n++] = (struct row){
+            'X', "kernel", "multi_tensor_apply_kernel", 0, 7, at + 90000, 1000, corr + 7, 7};
+    }
+    b.traces[0] = trace_of(list, n);
+    rp_arena_init(&b.arenas[0]);
+    assert_ok(rp_sim_part_init(&b.parts[0], b.traces[0], &b.arenas[0], &err), &err);
+    b.list[0] = &b.parts[0];
+    assert_ok(rp_sim_run_init(&b.run, b.list, 1, &err), &err);
+    int64_t before = step_now(&b);
+    assert_code(rp_whatif_apply(&b.run, "overlap", &err), RP_OK);
+    assert_int_equal(step_now(&b), before);
+    bench_release(&b);
+}
+
 /* Up to a tenth off is reproduced; three hundredths are another step. */
 static void runs_that_are_trusted(void **state)
 {
@@ -476,6 +509,7 @@ int test_proposals(void)
         cmocka_unit_test(few_graphs_can_be_captured),
         cmocka_unit_test(reads_may_decide),
         cmocka_unit_test(inputs_of_kernels_do_not_overlap),
+        cmocka_unit_test(an_optimizer_that_is_launched_early_waits),
         cmocka_unit_test(a_graph_ends_where_the_host_waits),
         cmocka_unit_test(waits_of_a_library_stay),
         cmocka_unit_test(what_overlaps_already),
