@@ -60,7 +60,7 @@ struct rp_finding_kind {
 
 struct rp_finding {
     const char *id;                  /* never changes, because gates and scripts use it */
-    struct rp_finding_kind kinds[8]; /* the last one has no title */
+    struct rp_finding_kind kinds[9]; /* the last one has no title */
     const char *condition; /* in the manual: when it is reported, besides its least cost */
     const char *cost;      /* in the manual: what its cost is; NULL: idle time of its cause */
     uint32_t idle;         /* causes of the gaps it is about: bits 1 << enum rp_gap_cause */

@@ -8,8 +8,13 @@
 
 #include <math.h>
 
-enum { OTHER, COMPUTE, HOST, INPUT, OF_HOST, OF_STAGE, UNEVEN };
+enum { OTHER, COMPUTE, HOST, INPUT, OF_HOST, OF_STAGE, EXPERTS, UNEVEN };
 
+#define MORE_TOKENS 1.1
+RP_DECISION(MORE_TOKENS, "times the mean of its peers",
+            "what is exchanged with experts differs by some percent from step to step when they "
+            "are balanced; a capacity factor of 1.25 is usual",
+            "explain/experts_with_more_tokens");
 #define RANKS_SAID 3
 #define SAID_SHARE 20
 RP_LIMIT(RANKS_SAID, "ranks", "that are named as evidence; 'reprise comm' has all of them");
@@ -134,7 +139,37 @@ static void say_latest(struct rp_findings *f, struct rp_report_finding *finding,
 
 /* ------------------------------------------------------------------ places */
 
-static unsigned kind_of_place(const struct rp_place_found *p)
+/* What a rank sends and receives in all-to-alls, divided by the mean of the ranks that exchange
+   with others, or 0. */
+static double exchanged(const struct rp_findings *f, size_t rank)
+{
+    double own = 0, others = 0;
+    size_t n = 0;
+
+    for (size_t r = 0; r < f->ranks->n; r++) {
+        const struct rp_collectives *list = f->chain->lists[r];
+        double bytes = 0;
+
+        for (size_t i = 0; i < list->list.n; i++) {
+            const struct rp_collective *c = &list->list.at[i];
+
+            if (c->kind == RP_COLL_ALL_TO_ALL && c->in_bytes >= 0 && c->out_bytes >= 0)
+                bytes += (double)c->in_bytes + (double)c->out_bytes;
+        }
+        n += r != rank && bytes > 0;
+        *(r == rank ? &own : &others) += bytes;
+    }
+    return n ? own * (double)n / others : 0;
+}
+
+/* Whether a rank computes longer because it has more tokens for its experts. */
+static bool has_more_tokens(const struct rp_findings *f, const struct rp_place_found *p)
+{
+    return p->kind == RP_PLACE_RANK && p->nranks == 1 && p->what_class == RP_COURSE_KERNEL &&
+           exchanged(f, p->ranks[0]) > MORE_TOKENS;
+}
+
+static unsigned kind_of_place(const struct rp_findings *f, const struct rp_place_found *p)
 {
     bool input =
         p->what && (rp_host_signs(p->what) & RP_SIGN_DATA || rp_host_prepares_input(p->what));
@@ -144,7 +179,7 @@ static unsigned kind_of_place(const struct rp_place_found *p)
     if (p->kind == RP_PLACE_STAGE)
         return OF_STAGE;
     if (p->what_class == RP_COURSE_KERNEL)
-        return COMPUTE;
+        return has_more_tokens(f, p) ? EXPERTS : COMPUTE;
     if (p->what_class == RP_COURSE_REST)
         return OTHER;
     return p->what_class == RP_COURSE_CALL && input ? INPUT : HOST;
@@ -187,7 +222,14 @@ static void say_place(struct rp_findings *f, struct rp_report_finding *finding,
 {
     const struct rp_places *places = &f->chain->places;
 
-    if (p->more)
+    if (has_more_tokens(f, p))
+        RP_SAY(
+            f, finding,
+            "%s took %s its peers%s; its all_to_alls have %.1f times as much data as theirs, and "
+            "how much longer those take is not in the cost",
+            rp_findings_who_text(f, &finding->who), rp_findings_times_text(f, 1 + p->slower),
+            what_text(f, p), exchanged(f, p->ranks[0]));
+    else if (p->more)
         RP_SAY(f, finding, "%s did more than its peers%s", rp_findings_who_text(f, &finding->who),
                what_text(f, p));
     else
@@ -216,7 +258,7 @@ static void find_places(struct rp_findings *f)
 
         if (p->kind == RP_PLACE_LINK || p->kind == RP_PLACE_NIC)
             continue; /* slow_link.c */
-        finding = rp_findings_add_place(f, kind_of_place(p), p);
+        finding = rp_findings_add_place(f, kind_of_place(f, p), p);
         if (finding)
             say_place(f, finding, p);
     }
@@ -318,6 +360,20 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_LOOK, OF(OF_STAGE),
      .text = "give the stages equal work: move layers from the slow stage to the others",
      .what_if = "straggler=median"},
+    {RP_ADVISE_LOOK, OF(EXPERTS),
+     .text = "balance the experts: a loss or a bias of the router for it, a capacity factor, or "
+             "experts placed by their load",
+     .what_if = "straggler=median"},
+    {RP_ADVISE_LOOK, OF(EXPERTS), .parallels = PAR(MEGATRON),
+     .text = "--moe-router-load-balancing-type aux_loss and --moe-aux-loss-coeff N: the router "
+             "learns to give experts equally many tokens",
+     .what_if = "straggler=median"},
+    {RP_ADVISE_LOOK, OF(EXPERTS), .frameworks = FW(VLLM),
+     .text = "vllm serve --enable-eplb: experts are placed by their load",
+     .what_if = "straggler=median"},
+    {RP_ADVISE_LOOK, OF(EXPERTS), .frameworks = FW(SGLANG),
+     .text = "sglang.launch_server --enable-eplb: experts are placed by their load",
+     .what_if = "straggler=median"},
     {RP_ADVISE_LOOK, OF(UNEVEN),
      .text = "give the ranks equal work in each step: batches with as many tokens, experts with as "
              "many of them; look for what interrupts their hosts"},
@@ -336,6 +392,7 @@ const struct rp_finding rp_finding_straggler = {
          {"of a host", "the ranks of a host are slower than the others, which wait for them"},
          {"of a stage",
           "a stage of the pipeline takes longer for the same work, and the others wait for it"},
+         {"experts", "the experts of some ranks get more tokens, and the others wait for them"},
          {"uneven", "work is uneven: ranks are late in turn, and the others wait for them",
           .unpredicted = true}},
     .condition =
@@ -348,6 +405,8 @@ const struct rp_finding rp_finding_straggler = {
         "which the second last rank does not compute; no time is counted twice; an upper "
         "bound. Where `simulate` can predict `straggler=median` and finds at least half as "
         "much, its gain",
+    .numbers = RP_FINDING_NUMBER(MORE_TOKENS),
+    .test = "explain/experts_with_more_tokens",
     .replaced_by = "straggler=median",
     .overlaps = true,
     .find = straggler_find,

@@ -218,6 +218,40 @@ static const struct rp_report_finding *straggler_of(const struct rp_result *resu
     return &root->findings[i];
 }
 
+/* A rank that multiplies for `ms` and then exchanges so many elements in an all-to-all. */
+static struct rp_trace *expert_rank(int64_t ms, int64_t elements)
+{
+    const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, 0, 60 * MS},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 4000, 5},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 5000, 4000, 6},
+        {'X', "kernel", "grouped_gemm", 0, 7, 10000, ms * MS, 5, 7},
+        {'X', "kernel", "ncclDevKernel_SendRecv", 0, 20, 20000 + ms * MS, (50 - ms) * MS, 6, 20, 0,
+         "In msg nelems", elements, 0, "Collective name", "all_to_allv", "Out msg nelems", elements,
+         "dtype", "Float"},
+    };
+
+    return TRACE_OF(rows);
+}
+
+static void experts_with_more_tokens(void **state)
+{
+    UNUSED_STATE(state);
+    for (int k = 0; k < 2; k++) {
+        struct rp_trace *t[] = {expert_rank(10, 1000), expert_rank(30, k ? 1110 : 1090),
+                                expert_rank(12, 1000)};
+        struct rp_result *result = ask_traces(&rp_ask_report, t, 3, NULL, 0);
+        const struct rp_report_finding *f = straggler_of(result);
+
+        for (size_t i = 0; i < 3; i++)
+            rp_trace_free(t[i]);
+        assert_contains(f->evidence[0], "rank 1 took 3.0 times as long as its peers");
+        assert_int_equal(strstr(f->evidence[0], "all_to_alls have 1.1 times") != NULL, k);
+        assert_contains(f->hint, k ? "balance the experts" : "give the ranks equal work");
+        rp_result_free(result);
+    }
+}
+
 /* The evidence names what the late rank ran, and the advice follows from it. */
 static void a_straggler_has_a_reason(void **state)
 {
@@ -772,6 +806,7 @@ int test_report(void)
         cmocka_unit_test(a_host_only_trace_gets_a_report),
         cmocka_unit_test(an_overlap_may_be_a_wait),
         cmocka_unit_test(a_straggler_has_a_reason),
+        cmocka_unit_test(experts_with_more_tokens),
         cmocka_unit_test(collectives_of_the_host_are_matched),
         cmocka_unit_test(idle_at_the_edges_of_a_step_counts),
         cmocka_unit_test(work_before_the_first_step_is_not_counted),
