@@ -148,6 +148,32 @@ static void code_runs_between_calls(void **state)
     rp_trace_free(t);
 }
 
+/* Ranges work, except where their thread waits or is in a collective. */
+static void ranges_work_between_waits(void **state)
+{
+    static const struct rp_interval wanted[] = {{0, 10},    {50, 110},  {130, 160},
+                                                {190, 210}, {260, 265}, {285, 300}};
+    static const struct rp_scope scope = {.limited = true, .begin_ns = 100, .end_ns = 200};
+    struct rp_trace *t = TRACE_OF(rows);
+    rp_interval_vec work = {0};
+    int64_t sum = 0;
+
+    UNUSED_STATE(state);
+    assert_code(rp_ranges_unite(t, NULL, &work, NULL), RP_OK);
+    assert_int_equal(work.n, 6);
+    for (size_t i = 0; i < work.n; i++) {
+        assert_int_equal(work.at[i].begin_ns, wanted[i].begin_ns);
+        assert_int_equal(work.at[i].end_ns, wanted[i].end_ns);
+    }
+    work.n = 0;
+    assert_code(rp_ranges_unite(t, &scope, &work, NULL), RP_OK);
+    for (size_t i = 0; i < work.n; i++)
+        sum += work.at[i].end_ns - work.at[i].begin_ns;
+    assert_int_equal(sum, 10 + 30 + 10); /* of the ranges that begin in it: "step 1", "load" */
+    rp_vec_release(&work);
+    rp_trace_free(t);
+}
+
 static const char *series_in(const struct rp_trace *t, const struct rp_name_series *s,
                              const char *name)
 {
@@ -191,6 +217,7 @@ int test_host_waits(void)
                                        cmocka_unit_test(main_threads_are_no_workers),
                                        cmocka_unit_test(threads_of_python_work),
                                        cmocka_unit_test(code_runs_between_calls),
+                                       cmocka_unit_test(ranges_work_between_waits),
                                        cmocka_unit_test(names_that_count_are_a_series)};
 
     return cmocka_run_group_tests_name("host_waits", tests, NULL, NULL);
