@@ -303,6 +303,37 @@ static void order_needs_the_same_name_on_all_ranks(void **state)
     rp_arena_release(&arena);
 }
 
+/* Rank 1 lacks the first collective of one stream: there the names tell the places of the others,
+   and the order of the other stream stays. */
+static void a_missing_collective_moves_only_its_stream(void **state)
+{
+    const struct row rows[2][5] = {{{'X', "kernel", "nccl_a", 0, 9, 10, 20, 1, 9},
+                                    {'X', "kernel", "nccl_b", 0, 9, 40, 5, 2, 9},
+                                    {'X', "kernel", "nccl_c", 0, 9, 50, 30, 3, 9},
+                                    {'X', "kernel", "nccl_x", 0, 10, 12, 20, 4, 10},
+                                    {'X', "kernel", "nccl_y", 0, 10, 60, 30, 5, 10}},
+                                   {{'X', "kernel", "nccl_b", 0, 9, 41, 4, 2, 9},
+                                    {'X', "kernel", "nccl_c", 0, 9, 51, 29, 3, 9},
+                                    {'X', "kernel", "nccl_x", 0, 10, 13, 19, 4, 10},
+                                    {'X', "kernel", "nccl_y", 0, 10, 61, 29, 5, 10}}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c[2] = {COLLECTIVES_OF(rows[0], &arena),
+                                  collectives_of(rows[1], 4, &arena)};
+    const struct rp_collectives *ranks[] = {&c[0], &c[1]};
+    struct rp_rendezvous_list m;
+
+    UNUSED_STATE(state);
+    assert_code(rp_rendezvous_find(ranks, 2, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_RENDEZVOUS_BY_ORDER);
+    assert_int_equal(m.n, 4);
+    assert_int_equal(m.nlost, 1);
+    for (size_t i = 0; i < m.n; i++)
+        assert_string_equal(c[0].list.at[m.at[i].at[0]].name, c[1].list.at[m.at[i].at[1]].name);
+    rp_collectives_release(&c[0]);
+    rp_collectives_release(&c[1]);
+    rp_arena_release(&arena);
+}
+
 /* The trace of rank 2 is cut and lost its first collective: by its order, its second would be the
    first of the others, and 40 late. */
 static void a_cut_rank_that_lacks_collectives_is_left_out(void **state)
@@ -878,6 +909,7 @@ int test_collectives(void)
         cmocka_unit_test(facts_come_from_the_spans_around_the_launch),
         cmocka_unit_test(sizes_come_from_the_launching_operator),
         cmocka_unit_test(order_needs_the_same_name_on_all_ranks),
+        cmocka_unit_test(a_missing_collective_moves_only_its_stream),
         cmocka_unit_test(a_cut_rank_that_lacks_collectives_is_left_out),
         cmocka_unit_test(groups_and_numbers_find_those_who_meet),
         cmocka_unit_test(the_last_and_the_one_before),
