@@ -155,6 +155,7 @@ static void marks_become_steps(void **state)
         {'X', "python_function", "step[DECODE bs=4]", 1, 3, 100, 10},
         {'X', "python_function", "step[DECODE bs=4]", 1, 3, 200, 10},
         {'X', "python_function", "step[DECODE bs=4]", 1, 3, 300, 10},
+        {'X', "python_function", "step[DECODE bs=4]", 1, 3, 400, 10},
     };
     struct rp_trace *t = TRACE_OF(rows);
 
