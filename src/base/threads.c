@@ -13,7 +13,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define LOOK_NS 50000 /* how long a thread spins before it sleeps */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "draw/paths.h"
 
-#include <string.h>
-
 struct paths {
     const struct rp_tree *tree;
     struct rp_arena *arena;

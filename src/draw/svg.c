@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #define FAR 1e6 /* larger coordinates are cut, because viewers compute with floats */
 

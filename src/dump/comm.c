@@ -8,8 +8,6 @@
 #include "dump/folder.h"
 #include "result/print_units.h"
 
-#include <string.h>
-
 struct comm_root {
     const char *module, *summary;
     int64_t devices, instructions;

@@ -7,8 +7,6 @@
 #include "dump/torch.h"
 #include "result/print_units.h"
 
-#include <string.h>
-
 struct again_row {
     const char *id, *function, *file, *place, *kind, *what, *where, *avoid;
     int64_t rank, shown_rank, line, compile_ns;

@@ -10,7 +10,6 @@
 #include "base/scope.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -10,8 +10,6 @@
 #include "sim/model/pack.h"
 #include "sim/simulate.h"
 
-#include <string.h>
-
 extern const struct rp_question_row rp_ask_optimize; /* below */
 
 /* ------------------------------------------------------------------ the answer */

@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define RING_SIZES 32
 RP_LIMIT(RING_SIZES, "sizes",

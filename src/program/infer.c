@@ -4,8 +4,6 @@
 #include "program/opcodes.h"
 #include "program/window.h"
 
-#include <string.h>
-
 struct infer {
     const struct rp_infer_op *of;
     const struct rp_infer_dims *in;

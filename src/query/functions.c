@@ -6,7 +6,6 @@
 
 #if RP_HAVE_SQLITE
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #define MOST_BARS 60

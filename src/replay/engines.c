@@ -9,8 +9,6 @@
 #include "exec/engines.h"
 #include "exec/plugin/plugin.h"
 
-#include <string.h>
-
 struct listing {
     struct rp_arena *arena;
     struct rp_replay_engine *rows;

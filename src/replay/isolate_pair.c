@@ -13,7 +13,6 @@
 #include "replay/level.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_ROWS 20 /* of one kind */

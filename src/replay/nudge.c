@@ -11,7 +11,6 @@
 #include "replay/trial.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_ELEMENTS 1024 /* of a constant */

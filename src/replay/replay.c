@@ -4,8 +4,6 @@
 
 #include "dataset/load_program.h"
 #include "dataset/question.h"
-#include "formats/programs.h"
-#include "program/cut.h"
 #include "replay/bundle.h"
 #include "replay/graph.h"
 #include "replay/words.h"

@@ -13,7 +13,6 @@
 #include "view/view.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 int64_t rp_view_time(const struct rp_view_rank *rank, int64_t own_ns)
 {

@@ -23,7 +23,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SERIES_MOST 16 /* of a counter */
 

@@ -12,7 +12,6 @@
 #include "program/structure.h"
 
 #include <ctype.h>
-#include <string.h>
 
 const char *const rp_xref_basis_names[] = {"thunk metadata", "kernel name", "thunk around it",
                                            "program", "unknown"};

@@ -12,7 +12,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PIECES 7
 RP_DECISION(PIECES, "pieces of a size",

@@ -11,7 +11,6 @@
 #include "program/floats.h"
 
 #include <math.h>
-#include <string.h>
 
 static uint64_t splitmix_mix(uint64_t z)
 {

@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct rp_mesh {
     unsigned n, arrived, left;

@@ -11,7 +11,6 @@
 #include "program/order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define MOST_GROWTH 4     /* as a multiple of the program's own nodes */
 #define MOST_DEPTH  32    /* depth of calls inside each other */

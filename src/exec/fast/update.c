@@ -7,8 +7,6 @@
 #include "exec/fast/kernels.h"
 #include "program/opcodes.h"
 
-#include <string.h>
-
 /* Whether the array is held once, and the array of which it is a view, too. */
 static bool is_held_once(const struct rp_tensor *t)
 {

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- element types ---- */
 

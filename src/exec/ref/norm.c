@@ -11,7 +11,6 @@
 #include "program/opcodes.h"
 
 #include <math.h>
-#include <string.h>
 
 struct norm_attr {
     double epsilon;

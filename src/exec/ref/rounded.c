@@ -12,7 +12,6 @@
 #include "program/opcodes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define WINDOW 32
 

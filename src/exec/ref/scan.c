@@ -13,7 +13,6 @@
 #include "exec/ref/kernels.h"
 #include "program/opcodes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct scan {

@@ -8,7 +8,6 @@
 #include "formats/buffers/buffers.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define DEPTH 32
 

@@ -9,8 +9,6 @@
 #include "base/vec.h"
 #include "formats/textproto.h"
 
-#include <string.h>
-
 #define DEPTH 8
 
 /* ------------------------------------------------------------------ text or wire */

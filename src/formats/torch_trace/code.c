@@ -22,7 +22,6 @@
 
 #include "base/decides.h"
 #include "base/each.h"
-#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,6 @@
    program. */
 #include "formats/torch_trace/read.h"
 
-#include "base/text.h"
-
 #include <string.h>
 
 bool rp_torch_is_library(const char *path)

@@ -10,8 +10,6 @@
 
 #include "abi/proto/hlo.h"
 
-#include <string.h>
-
 static void put_ints(const struct rp_hlo_writer *put, uint32_t field, const int64_t *at, size_t n)
 {
     if (!n)

@@ -2,7 +2,7 @@
 /* What must hold for every question, also for those that are added later. */
 #include "unit.h"
 
-#include "result/check.h"
+#include "type_check.h"
 
 #include <ctype.h>
 #include <reprise/reprise.h>

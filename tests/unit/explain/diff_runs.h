@@ -4,7 +4,6 @@
 /* Runs of a small model for tests of `diff`: five steps of calls, each with its kernel. */
 #include "explain/diff/diff.h"
 #include "explain/diff/noise.h"
-#include "result/check.h"
 #include "result/part.h"
 #include "trace/trace_fixtures.h"
 

@@ -2,6 +2,8 @@
 /* Two runs of a small model: what is named, and that all numbers add up. */
 #include "diff_runs.h"
 
+#include "type_check.h"
+
 /* Compares the plain model with another, and checks what must hold for any two. */
 static void compare(struct comparison *c, const struct call *calls, size_t n, const int64_t *jitter)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of result types: one broken type for each rule, and what the message says. */
-#include "result/check.h"
 #include "unit.h"
+
+#include "type_check.h"
 
 struct inner {
     int64_t min, n;

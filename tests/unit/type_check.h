@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
+#pragma once
+/* The rules of result types, by which the tests check the type of every question.
+ *
  * Walks the type tree once with the units in which the keys above end. A type that contains itself
  * is entered once per path (the chain of frames is searched), so the walk ends.
  */
-#include "result/check.h"
 #include "base/text.h"
 
 #include "result/columns.h"
@@ -221,7 +222,7 @@ static bool check_frame(const struct report *r, const struct frame *frame)
     return true;
 }
 
-static bool check_rows(const struct report *r, const struct frame *frame)
+static bool check_csv_rows(const struct report *r, const struct frame *frame)
 {
     const struct rp_type *type = frame->type;
     const char *path = type->rows;
@@ -244,12 +245,24 @@ static bool check_rows(const struct report *r, const struct frame *frame)
     return true;
 }
 
-bool rp_type_check(const struct rp_type *type, char *why, size_t cap)
+/*
+ * Returns true if the type and all types inside it follow the rules; otherwise `why` says which
+ * field breaks which rule ("info.files.total: the key ... must end in '_ns'").
+ *
+ *   - the key of a number, or that of an enclosing record, list or map, ends in the suffix of its
+ *     unit (or is the unit: "bytes"), and no key ends in the suffix of another unit
+ *   - only numbers have units
+ *   - keys are [A-Za-z0-9_]+ and unique in their record; every field has a doc
+ *   - values lie inside the struct, aligned; lists, maps and records have a type of items
+ *   - the columns that a list shows are fields of its items, and have a title
+ *   - the first field of a map's item is its key, a text; the path of the CSV rows leads to a list
+ */
+static bool rp_type_check(const struct rp_type *type, char *why, size_t cap)
 {
     struct report report = {why, cap};
     struct frame root = {NULL, type, NULL, 0};
 
     if (cap)
         *why = '\0';
-    return check_frame(&report, &root) && check_rows(&report, &root);
+    return check_frame(&report, &root) && check_csv_rows(&report, &root);
 }
