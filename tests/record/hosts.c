@@ -116,6 +116,32 @@ static int do_raw_fork(char **argv)
     return 0;
 }
 
+static void *begin_late(void *unused)
+{
+    work("thread", 1);
+    return unused;
+}
+
+/* Processes end while a thread of theirs records its first event. */
+static int do_short_lives(char **argv)
+{
+    (void)argv;
+    work("parent", 1);
+    for (int i = 0; i < 200; i++) {
+        pid_t child = fork();
+        pthread_t thread;
+
+        if (!child) {
+            pthread_create(&thread, NULL, begin_late, NULL);
+            usleep((unsigned)i * 5);
+            _exit(0);
+        }
+        if (wait_for(child))
+            return 1;
+    }
+    return 0;
+}
+
 static int do_vfork(char **argv)
 {
     char *const words[] = {argv[0], "work", "spawned", "50", NULL};
@@ -724,6 +750,7 @@ static const struct {
              {"chroot", do_chroot},
              {"remove", do_remove},
              {"sandbox", do_sandbox},
+             {"short_lives", do_short_lives},
              {"cut", do_cut},
              {"strict", do_strict},
              {"workers", do_workers},

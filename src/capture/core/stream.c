@@ -171,18 +171,21 @@ static void packet_write_head(struct rp_core_stream *s, uint8_t *at, size_t room
                                 .flags = rp_core_in_helper ? RP_CTF_PACKET_HELPER : 0};
 }
 
-/* Creates the stream's next chunk, of RP_CORE_FIRST bytes, under its own name. Returns 0 or an
-   error. */
+/* Creates the stream's next chunk, of RP_CORE_FIRST bytes. Its file has a hidden name until the
+   header is written, because another thread may end the process meanwhile. Returns 0 or an error.
+ */
 static int chunk_create_first(struct rp_core_stream *s, struct rp_core_chunk *c)
 {
     _Alignas(struct rp_ctf_packet) uint8_t page[RP_CORE_FIRST] = {0};
-    char path[sizeof rp_core.folder + 80];
+    char path[sizeof rp_core.folder + 80], to[sizeof path];
     int why = EBADF;
 
     if (!rp_core_fits(sizeof page))
         return EFBIG;
-    packet_name(c->path, sizeof c->path, s, s->packet);
+    rp_core_hidden_name(c->path, sizeof c->path, "first");
     full_path(path, sizeof path, c->path);
+    packet_name(c->path, sizeof c->path, s, s->packet);
+    full_path(to, sizeof to, c->path);
     packet_write_head(s, page, sizeof page);
     for (int i = 0; i < 3 && why == EBADF; i++) {
         int fd = rp_core_create(path, O_RDWR);
@@ -197,6 +200,10 @@ static int chunk_create_first(struct rp_core_stream *s, struct rp_core_chunk *c)
         }
         if (why != EBADF)
             close(fd);
+        if (!why && rename(path, to)) {
+            why = errno;
+            munmap(c->base, sizeof page);
+        }
         if (why)
             unlink(path);
     }
