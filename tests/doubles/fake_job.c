@@ -2,9 +2,9 @@
 /*
  * One rank of a job that trains without end: steps of the double of gloo (libtorch_cpu.so), whose
  * ranks wait for each other in a barrier of shared memory, $MEET. A rank loads input, computes and
- * meets the others. What the file $MEET.late says ("RANK input|compute MICROSECONDS [EVERY]") is
- * added to one rank while it runs: in every step, or in each so many; the job ends when $MEET.end
- * is there, or after the number of steps that is its argument.
+ * meets the others. What the file $MEET.late says ("RANK input|compute MICROSECONDS [EVERY
+ * [TIMES]]") is added to one rank while it runs: in every step, or in each so many, each TIMES as
+ * long; the job ends when $MEET.end is there, or after the number of steps that is its argument.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -72,15 +72,17 @@ static long late_us(const char *path, int rank, const char *what, long step)
 {
     char text[128] = "", word[16] = "";
     int who = -1, fd = open(path, O_RDONLY);
-    long us = 0, every = 1;
+    long us = 0, every = 1, times = 1;
     ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
 
     if (fd >= 0)
         close(fd);
-    return n > 0 && sscanf(text, "%d %15s %ld %ld", &who, word, &us, &every) >= 3 && who == rank &&
-                   !strcmp(word, what) && every > 0 && step % every == 0
-               ? us
-               : 0;
+    if (n <= 0 || sscanf(text, "%d %15s %ld %ld %ld", &who, word, &us, &every, &times) < 3 ||
+        who != rank || strcmp(word, what) != 0 || every <= 0 || step % every != 0)
+        return 0;
+    for (long i = 0; times > 1 && i < step / every; i++)
+        us *= times;
+    return us;
 }
 
 int main(int argc, char **argv)

@@ -99,7 +99,10 @@ static void control_apply(char *line, bool first)
         if (rp_core_keep_now(line) && (ledger = rp_core_ledger()))
             control_answer(&ledger->commands);
     } else if (!strncmp(line, "keep ", 5) && !first) {
-        rp_core_keep_moment(strtoull(line + 5, NULL, 10));
+        char *more;
+        uint64_t step = strtoull(line + 5, &more, 10);
+
+        rp_core_keep_moment(step, strtoull(more, NULL, 10));
     } else if (!strcmp(line, "detach")) {
         atomic_store(&rp_core.leave_asked, true);
     } else if (!strncmp(line, "mark ", 5) && !first) {

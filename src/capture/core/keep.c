@@ -9,8 +9,12 @@
  *
  * Such a folder is a recording of its own. Each process decides for itself, and asks all of the
  * recording to keep that moment, in the control file: one rank without the others explains nothing.
- * What several ask for within the length of the ring is one moment. A mark in the recording says
- * which part of the step was longer than usual.
+ * What several ask for within the length of the ring is one moment, unless a step is far slower
+ * than the one that was kept. A mark in the recording says which part of the step was longer than
+ * usual.
+ *
+ * On a machine where steps vary there are more moments than folders: the second half of these is
+ * for steps that are slower than all that were kept, so that the worst of a week is among them.
  *
  * The thread of the steps only decides; files are linked and removed by the helper thread.
  */
@@ -27,6 +31,8 @@
 #define WINDOW    64 /* number of steps whose median is what is usual */
 #define WARM      16 /* first steps that are never judged slow, because they compile and allocate */
 #define MOST_KEPT 20 /* limit of folders, so that the disk stays bounded */
+#define ANY_KEPT  10 /* of them for any step that is slow enough */
+#define FAR       2  /* times as long as the step that was kept: a moment of its own */
 #define MOST_LAST 256 /* steps of the ring */
 
 enum { STEP, COLLECTIVES, INPUT, HOST, PARTS };
@@ -39,8 +45,10 @@ static struct {
     _Atomic uint64_t began[MOST_LAST]; /* in ticks, by step, for the last ones */
     _Atomic uint64_t quiet;            /* nothing is kept before this step */
     _Atomic uint32_t kept;
-    uint64_t moment;         /* number of the step that was kept last */
-    _Atomic uint64_t wanted; /* number of the step; 0: none */
+    uint64_t kept_ns;                     /* how long that took, as the helper knows it */
+    uint64_t moment;                      /* number of the step that was kept last */
+    _Atomic uint64_t moment_ns, worst_ns; /* how long it took; the longest of all that were kept */
+    _Atomic uint64_t wanted, wanted_ns;   /* number of the step; 0: none */
 } keep;
 
 void rp_core_keep_init(void)
@@ -55,8 +63,9 @@ void rp_core_keep_init(void)
 
 void rp_core_keep_forget(void)
 {
-    keep.step = keep.quiet = keep.moment = 0;
+    keep.step = keep.quiet = keep.moment = keep.moment_ns = keep.worst_ns = 0;
     keep.kept = 0;
+    keep.kept_ns = 0;
     atomic_store(&keep.wanted, 0);
 }
 
@@ -83,6 +92,11 @@ static uint64_t usual(int part)
     return n ? sorted[n / 2] : 0;
 }
 
+static bool has_room(uint64_t ns)
+{
+    return keep.kept < ANY_KEPT || (keep.kept < MOST_KEPT && ns > keep.worst_ns);
+}
+
 void rp_core_keep_step(uint64_t step_ns, uint64_t collectives_ns, uint64_t input_ns)
 {
     uint64_t waited = collectives_ns + input_ns;
@@ -92,8 +106,8 @@ void rp_core_keep_step(uint64_t step_ns, uint64_t collectives_ns, uint64_t input
     if (!rp_core_keeps())
         return;
     uint64_t usual_ns = usual(STEP);
-    if (keep.step >= WARM && keep.step >= keep.quiet && keep.kept < MOST_KEPT &&
-        (double)step_ns > keep.ratio * (double)usual_ns) {
+    if (keep.step >= WARM && (keep.step >= keep.quiet || step_ns > FAR * keep.moment_ns) &&
+        has_room(step_ns) && (double)step_ns > keep.ratio * (double)usual_ns) {
         /* Writes into the recording which part of the step was longer than usual. */
         static const char *const names[PARTS] = {NULL, "in collectives, where others were late",
                                                  "for input data", "on the host"};
@@ -113,6 +127,8 @@ void rp_core_keep_step(uint64_t step_ns, uint64_t collectives_ns, uint64_t input
                  (double)most / 1e6, names[part]);
         rp_core_table.mark(text);
         keep.quiet = keep.step + keep.last;
+        keep.moment_ns = step_ns;
+        atomic_store(&keep.wanted_ns, step_ns);
         atomic_store(&keep.wanted, keep.step + 1);
         rp_core_helper_wake();
     }
@@ -162,14 +178,17 @@ bool rp_core_keep_now(const char *name)
     return dir != NULL;
 }
 
-void rp_core_keep_moment(uint64_t step)
+void rp_core_keep_moment(uint64_t step, uint64_t ns)
 {
+    bool same = keep.moment && step + keep.last > keep.moment && step < keep.moment + keep.last;
     char name[40];
 
-    if (!rp_core_keeps() || keep.kept >= MOST_KEPT ||
-        (keep.moment && step + keep.last > keep.moment && step < keep.moment + keep.last))
+    if (!rp_core_keeps() || keep.kept >= MOST_KEPT || (same && ns <= FAR * keep.kept_ns))
         return;
     keep.moment = step;
+    keep.moment_ns = keep.kept_ns = ns;
+    if (ns > keep.worst_ns)
+        keep.worst_ns = ns;
     keep.kept++;
     keep.quiet = keep.step + keep.last;
     snprintf(name, sizeof name, "step-%06llu", (unsigned long long)step);
@@ -183,8 +202,10 @@ void rp_core_keep_tick(void)
 
     if (wanted && !atomic_load(&rp_core.sealed)) {
         /* Asks all processes of the recording, and this one, to keep the moment. */
-        char path[sizeof rp_core.root + 16], line[40];
-        int n = snprintf(line, sizeof line, "keep %llu\n", (unsigned long long)wanted);
+        char path[sizeof rp_core.root + 16], line[64];
+        uint64_t ns = keep.wanted_ns;
+        int n = snprintf(line, sizeof line, "keep %llu %llu\n", (unsigned long long)wanted,
+                         (unsigned long long)ns);
         snprintf(path, sizeof path, "%s/" RP_CTF_CONTROL_NAME, rp_core.root);
         int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         bool asked = fd >= 0 && write(fd, line, (size_t)n) == n;
@@ -193,7 +214,7 @@ void rp_core_keep_tick(void)
         if (asked)
             rp_core_control_read(false);
         else
-            rp_core_keep_moment(wanted);
+            rp_core_keep_moment(wanted, ns);
     }
     if (rp_core_keeps() && step > keep.last)
         rp_core_ring_drop_before(atomic_load(&keep.began[(step - keep.last) % MOST_LAST]));

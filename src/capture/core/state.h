@@ -317,7 +317,8 @@ bool rp_core_keeps(void);
 /* A step has ended; some of its time was in collectives, and in loading input. */
 void rp_core_keep_step(uint64_t step_ns, uint64_t collectives_ns, uint64_t input_ns);
 bool rp_core_keep_now(const char *name); /* helper */
-void rp_core_keep_moment(uint64_t step); /* helper: some rank asks for it */
+void rp_core_keep_moment(uint64_t step,
+                         uint64_t ns); /* helper: some rank asks for it; its step took so long */
 void rp_core_keep_tick(void);
 
 /* ---- ledger ---- */
