@@ -125,6 +125,38 @@ static void delays_before_add_up(void **state)
     rp_arena_release(&x.arena);
 }
 
+/* Rank 0 computes after the first collective what the others compute beside it; its host is late.
+   Where the others compute less, it is its compute. */
+static void compute_beside_the_collective_before_counts(void **state)
+{
+    UNUSED_STATE(state);
+    for (int k = 0; k < 2; k++) {
+        struct meeting x;
+        uint32_t rank[3] = {0, 1, 2}, at[2][3] = {{0, 0, 0}, {1, 1, 1}};
+        struct rp_rendezvous all[2];
+        struct rp_rendezvous_list list = {.n = 2, .at = all, .clocks = x.clocks};
+
+        meet(&x, 0, 120);
+        for (int i = 0; i < 2; i++)
+            all[i] = (struct rp_rendezvous){.n = 3, .rank = rank, .at = at[i], .last = 0};
+        for (size_t r = 0; r < 3; r++) {
+            x.of[r].list.n = 2;
+            x.leads[r][0] = (struct rp_comm_lead){.compute_ns = 10, .overlap_ns = r && k ? 50 : 0};
+            x.leads[r][1] = (struct rp_comm_lead){.since_ns = 120,
+                                                  .compute_ns = r ? 10 : 60,
+                                                  .idle_ns = r ? 0 : 30,
+                                                  .idle = "not_launched"};
+        }
+        rp_arena_release(&x.arena);
+        rp_arena_init(&x.arena);
+        assert_code(rp_late_find(&(struct rp_late_ranks){RANKS, x.lists, x.lead_of}, &list,
+                                 &x.arena, &x.lates, NULL),
+                    RP_OK);
+        assert_string_equal(x.lates[1].cause, k ? "not_launched" : "compute");
+        rp_arena_release(&x.arena);
+    }
+}
+
 /* Each cause of each rank counts alone. */
 static void the_cause_of_most_is_the_main_one(void **state)
 {
@@ -150,6 +182,7 @@ int test_late(void)
         cmocka_unit_test(a_rank_that_was_late_before_is_late_for_that),
         cmocka_unit_test(most_of_it_was_lost_before),
         cmocka_unit_test(delays_before_add_up),
+        cmocka_unit_test(compute_beside_the_collective_before_counts),
         cmocka_unit_test(the_cause_of_most_is_the_main_one),
     };
 
