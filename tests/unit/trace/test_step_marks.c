@@ -273,6 +273,36 @@ static void a_finished_trace_is_marked(void **state)
     rp_trace_free(t);
 }
 
+/* The user's patterns describe the profiler's steps, and again: what was said before is gone. */
+static void the_profilers_steps_are_described_again(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#8", 1, 1, 0, 90},
+        {'X', "user_annotation", "tick 1 of 7", 1, 1, 10, 20},
+        {'X', "user_annotation", "ProfilerStep#9", 1, 1, 100, 90},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_step_table seven = {0}, one = {0};
+
+    UNUSED_STATE(state);
+    assert_code(rp_step_table_parse(&seven, "p", "decode tick {} of {requests}", NULL), RP_OK);
+    assert_code(rp_step_table_parse(&one, "p", "prefill tick {requests} of {}", NULL), RP_OK);
+    assert_code(rp_trace_mark_steps(t, &seven, NULL), RP_OK);
+    assert_int_equal(t->nsteps, 2);
+    assert_int_equal(t->steps[0].source, RP_STEP_PROFILER);
+    assert_int_equal(t->steps[0].number, 8);
+    assert_int_equal(t->steps[0].requests, 7);
+    assert_int_equal(t->steps[0].phase, RP_PHASE_DECODE);
+    assert_code(rp_trace_mark_steps(t, &one, NULL), RP_OK);
+    assert_int_equal(t->nsteps, 2);
+    assert_int_equal(t->steps[0].requests, 1);
+    assert_int_equal(t->steps[0].phase, RP_PHASE_PREFILL);
+    assert_int_equal(t->steps[1].phase, RP_PHASE_NONE);
+    rp_step_table_release(&seven);
+    rp_step_table_release(&one);
+    rp_trace_free(t);
+}
+
 /* Names that the user gives: ranges, without those inside another; a long pause is a break. */
 static void named_ranges_are_steps(void **state)
 {
@@ -340,6 +370,7 @@ int test_step_marks(void)
         cmocka_unit_test(marks_and_the_profiler),
         cmocka_unit_test(marks_of_the_device),
         cmocka_unit_test(a_finished_trace_is_marked),
+        cmocka_unit_test(the_profilers_steps_are_described_again),
         cmocka_unit_test(named_ranges_are_steps),
         cmocka_unit_test(named_marks_are_steps),
     };
