@@ -19,12 +19,13 @@
 #define RP_UP(member)   RP_COMPARE(a->member, b->member)
 #define RP_DOWN(member) RP_COMPARE(b->member, a->member)
 
-/* Defines a comparator for qsort over elements of `type`; the first key that differs decides. Up to
-   five keys. */
+/* Defines a comparator for qsort over elements of `type` (of pointers: `struct span *const`, with
+   keys RP_COMPARE((*a)->rank, (*b)->rank)); the first key that differs decides. Up to five keys. */
 #define RP_ORDER(name, type, ...)                           \
     static int name(const void *pa_, const void *pb_)       \
     {                                                       \
-        const type *a = pa_, *b = pb_;                      \
+        const type *a = pa_;                                \
+        const type *b = pb_;                                \
         int order_ = 0;                                     \
                                                             \
         (void)(RP_ORDER_KEYS_(__VA_ARGS__, 0, 0, 0, 0, 0)); \

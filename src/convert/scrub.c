@@ -16,7 +16,6 @@
 #include "trace/copy.h"
 #include "trace/merged.h"
 #include "trace/meta.h"
-#include "trace/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -485,13 +484,7 @@ static enum rp_code check_program(void *user, const struct rp_loaded_program *lo
     return rp_scrub_program(check->scrub, loaded, check->dataset, err);
 }
 
-static int by_source(const void *a, const void *b)
-{
-    const struct rp_left *x = a, *y = b;
-
-    return x->source != y->source ? (x->source > y->source) - (x->source < y->source)
-                                  : (x->number > y->number) - (x->number < y->number);
-}
+RP_ORDER(by_source, struct rp_left, RP_UP(source), RP_UP(number))
 
 static enum rp_code list_left(struct rp_scrub *scrub, struct rp_result *result, struct rp_err *err)
 {

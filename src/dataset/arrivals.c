@@ -314,16 +314,6 @@ static enum rp_code unpack_arrival(void *user, size_t i, struct rp_err *err)
     return RP_OK;
 }
 
-static int by_place(const void *pa, const void *pb)
-{
-    const struct rp_rank_part *a = &(*(struct rp_rank_slot *const *)pa)->part;
-    const struct rp_rank_part *b = &(*(struct rp_rank_slot *const *)pb)->part;
-
-    if (a->source != b->source)
-        return a->source < b->source ? -1 : 1;
-    return (a->in_source > b->in_source) - (a->in_source < b->in_source);
-}
-
 RP_ORDER(by_arrival, struct rp_arrival, RP_UP(source), RP_UP(bytes))
 
 enum rp_code rp_query_unpack(struct rp_rank_query *q, struct rp_err *err)
@@ -356,7 +346,7 @@ enum rp_code rp_query_unpack(struct rp_rank_query *q, struct rp_err *err)
     for (i = 0; i < q->slots.n; i++)
         if (!q->slots.at[i]->beside)
             ranks[q->slots.at[i]->run] = true;
-    rp_sort(q->slots.at, q->slots.n, sizeof *q->slots.at, by_place);
+    rp_query_order(q);
     for (i = 0; i < q->slots.n; i++) {
         struct rp_rank_slot *slot = q->slots.at[i];
         if ((last && last->part.source == slot->part.source &&

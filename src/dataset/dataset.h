@@ -48,6 +48,14 @@ struct rp_dataset {
     size_t nskipped; /* the number of sources that are not read for that reason */
 };
 
+/* How many of n elements from `first` on exist. */
+static inline size_t rp_clip_range(size_t first, size_t n, size_t count)
+{
+    if (first >= count)
+        return 0;
+    return n < count - first ? n : count - first;
+}
+
 /* Copies element i of a caller's array of elements of `size` bytes, which may be shorter or longer
    than the `known` bytes of this build: missing bytes become 0. */
 static inline void rp_copy_view(void *out, size_t i, size_t size, const void *view, size_t known)

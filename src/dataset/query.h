@@ -78,6 +78,8 @@ enum rp_code rp_query_make(struct rp_rank_query *q, const struct rp_loaded *load
 /* Adds a slot to the list. */
 enum rp_code rp_query_add(struct rp_rank_query *q, struct rp_rank_slot **slot, struct rp_err *err);
 
+void rp_query_order(struct rp_rank_query *q); /* sorts the slots by their place in the inputs */
+
 /* Takes the equal part of another rank instead of its own, which is freed. */
 enum rp_code rp_query_share(struct rp_rank_query *q, struct rp_rank_slot *slot, struct rp_err *err);
 

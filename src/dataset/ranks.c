@@ -497,14 +497,12 @@ static enum rp_code make_run(struct rp_rank_query *a, uint8_t which, struct rp_r
     return a->bulk_limited ? rp_bulk_choose(a, ranks, &result->arena, err) : RP_OK;
 }
 
-static int by_source(const void *pa, const void *pb)
-{
-    const struct rp_rank_part *a = &(*(struct rp_rank_slot *const *)pa)->part;
-    const struct rp_rank_part *b = &(*(struct rp_rank_slot *const *)pb)->part;
+RP_ORDER(by_source, struct rp_rank_slot *const, RP_COMPARE((*a)->part.source, (*b)->part.source),
+         RP_COMPARE((*a)->part.in_source, (*b)->part.in_source))
 
-    if (a->source != b->source)
-        return a->source < b->source ? -1 : 1;
-    return (a->in_source > b->in_source) - (a->in_source < b->in_source);
+void rp_query_order(struct rp_rank_query *a)
+{
+    rp_sort(a->slots.at, a->slots.n, sizeof *a->slots.at, by_source);
 }
 
 static enum rp_code join_all(struct rp_rank_query *a, struct rp_result *result, struct rp_err *err)
@@ -512,7 +510,7 @@ static enum rp_code join_all(struct rp_rank_query *a, struct rp_result *result, 
     struct rp_run *runs[2] = {NULL, NULL};
     struct rp_ranks ranks[2];
 
-    rp_sort(a->slots.at, a->slots.n, sizeof *a->slots.at, by_source);
+    rp_query_order(a);
     if (a->row->files) {
         /* Joins all files as they stand: they get no numbers. */
         struct rp_ranks files = {

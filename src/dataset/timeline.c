@@ -24,14 +24,6 @@ struct rp_timeline {
 _Static_assert(RP_NO_INDEX == RP_NONE && RP_NO_TIME == RP_NO_TS && RP_OPEN_NS == -1,
                "what the public header promises");
 
-/* How many of n elements from `first` on exist. */
-static size_t clip_range(size_t first, size_t n, size_t count)
-{
-    if (first >= count)
-        return 0;
-    return n < count - first ? n : count - first;
-}
-
 /* Returns a text, or NULL if the trace has none. */
 static const char *text_or_null(const struct rp_trace *t, rp_str s)
 {
@@ -97,7 +89,7 @@ size_t rp_timeline_events(const struct rp_timeline *timeline, size_t first, size
     const struct rp_trace *t = timeline->trace;
     const struct rp_events *ev = &t->ev;
 
-    n = clip_range(first, n, ev->n);
+    n = rp_clip_range(first, n, ev->n);
     for (size_t i = 0; i < n; i++) {
         rp_event e = (rp_event)(first + i);
         const struct rp_origin *origin = &t->origins[ev->origin[e]];
@@ -124,7 +116,7 @@ size_t rp_timeline_tracks(const struct rp_timeline *timeline, size_t first, size
 {
     const struct rp_trace *t = timeline->trace;
 
-    n = clip_range(first, n, t->ntracks);
+    n = rp_clip_range(first, n, t->ntracks);
     for (size_t i = 0; i < n; i++) {
         const struct rp_track_info *track = &t->tracks[first + i];
         const struct rp_process *process = &t->processes[track->process];
@@ -153,7 +145,7 @@ size_t rp_timeline_steps(const struct rp_timeline *timeline, size_t first, size_
 {
     const struct rp_trace *t = timeline->trace;
 
-    n = clip_range(first, n, t->nsteps);
+    n = rp_clip_range(first, n, t->nsteps);
     for (size_t i = 0; i < n; i++) {
         const struct rp_step *step = &t->steps[first + i];
         struct rp_step_view view = {.name = rp_trace_str(t, step->name),
@@ -194,7 +186,7 @@ size_t rp_timeline_args(const struct rp_timeline *timeline, uint32_t event, size
         return 0;
     uint16_t shape = t->ev.shape[event];
     uint32_t row = t->ev.arg_row[event];
-    n = clip_range(first, n, rp_args_count(&t->args, shape, row));
+    n = rp_clip_range(first, n, rp_args_count(&t->args, shape, row));
     for (size_t i = 0; i < n; i++) {
         struct rp_arg arg = rp_args_at(&t->args, shape, row, (uint32_t)(first + i));
         struct rp_arg_view view = arg_view(t, &arg);
@@ -317,7 +309,7 @@ int32_t rp_ranks_world_size(const struct rp_rank_list *ranks)
 size_t rp_ranks_read(const struct rp_rank_list *ranks, size_t first, size_t n,
                      struct rp_rank_view *out, size_t size)
 {
-    n = clip_range(first, n, rp_ranks_count(ranks));
+    n = rp_clip_range(first, n, rp_ranks_count(ranks));
     for (size_t i = 0; i < n; i++) {
         const struct rp_rank *rank = &ranks->run->ranks.at[first + i];
         const struct rp_digest *digest = rank->digest;

@@ -63,12 +63,7 @@ static int64_t begin_ns(const struct rp_trace *t)
     return t->totals.span_begin_ns + clock_base(t);
 }
 
-static int by_begin(const void *pa, const void *pb)
-{
-    const struct rp_trace *const *a = pa, *const *b = pb;
-
-    return RP_COMPARE(begin_ns(*a), begin_ns(*b));
-}
+RP_ORDER(by_begin, struct rp_trace *const, RP_COMPARE(begin_ns(*a), begin_ns(*b)))
 
 static int64_t moved_time(const void *user, uint32_t process, int64_t ns)
 {

@@ -10,9 +10,9 @@
 #include "rp_config.h"
 
 #include "io/inflate.h"
+#include "io/proto.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum gzip_stage { STAGE_HEADER, STAGE_BODY, STAGE_TRAILER, STAGE_NEXT, STAGE_DONE };
 
@@ -149,11 +149,6 @@ static enum rp_code read_body(struct gzip *gz, struct rp_feed *feed, uint8_t *ou
     return RP_OK;
 }
 
-static uint32_t load32(const uint8_t *b)
-{
-    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
 static enum rp_code read_trailer(struct gzip *gz, struct rp_feed *feed, struct rp_err *err)
 {
     uint8_t b[8];
@@ -161,9 +156,9 @@ static enum rp_code read_trailer(struct gzip *gz, struct rp_feed *feed, struct r
     RP_TRY(take_bytes(gz, feed, b, 8, err));
     if (gz->cut)
         return RP_OK;
-    if (load32(b) != gz->crc)
+    if (rp_proto_load32(b) != gz->crc)
         return gzip_damaged(feed, err, "the checksum (CRC) of the content is wrong");
-    if (load32(b + 4) != gz->size)
+    if (rp_proto_load32(b + 4) != gz->size)
         return gzip_damaged(feed, err, "the length of the content is wrong");
     gz->stage = STAGE_NEXT;
     return RP_OK;

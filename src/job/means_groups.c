@@ -83,15 +83,8 @@ static enum rp_code groups_of_transfers(struct rp_job_means *m, size_t step, str
     return RP_OK;
 }
 
-static int by_begin_and_tensor(const void *pa, const void *pb)
-{
-    const struct rp_job_span *a = *(const struct rp_job_span *const *)pa;
-    const struct rp_job_span *b = *(const struct rp_job_span *const *)pb;
-
-    if (a->begin_ns != b->begin_ns)
-        return a->begin_ns < b->begin_ns ? -1 : 1;
-    return (a->tensor > b->tensor) - (a->tensor < b->tensor);
-}
+RP_ORDER(by_begin_and_tensor, struct rp_job_span *const, RP_COMPARE((*a)->begin_ns, (*b)->begin_ns),
+         RP_COMPARE((*a)->tensor, (*b)->tensor))
 
 /* Names a group "5+6" from adjacent spans. */
 static enum rp_code name_group(struct rp_job_means *m, const struct rp_job_span *const *list,

@@ -59,12 +59,7 @@ RP_DECISION(
     "show their own scatter",
     "places/few_cells_need_more");
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return RP_COMPARE(x, y);
-}
+RP_ORDER(by_value, double, RP_COMPARE(*a, *b))
 
 enum { QUARTER = 4 };
 

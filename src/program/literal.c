@@ -82,13 +82,13 @@ uint32_t rp_literal_field(unsigned elem, bool *varints)
     }
 }
 
-/* ---- text ---- */
-
-static bool is_signed(unsigned elem)
+bool rp_elem_is_signed(unsigned elem)
 {
     return elem == RP_ELEM_S8 || elem == RP_ELEM_S16 || elem == RP_ELEM_S32 ||
            elem == RP_ELEM_S64 || elem == RP_ELEM_S4 || elem == RP_ELEM_S2 || elem == RP_ELEM_S1;
 }
+
+/* ---- text ---- */
 
 /* Parses "nan(0x7fc1)" and "-nan" with the payload, which is the fraction. */
 static bool parse_nan(unsigned elem, const char *word, uint64_t *bits)
@@ -170,8 +170,8 @@ static bool parse_integer(unsigned elem, const char *word, bool mlir, uint64_t *
     if (!mlir && (elem == RP_ELEM_PRED || width == 64)) /* XLA lets them wrap */
         return true;
     if (minus)
-        return is_signed(elem) || width == 1 ? value <= top : !value;
-    return is_signed(elem) && !mlir ? value < top : value - 1 < 2 * top - 1 || !value;
+        return rp_elem_is_signed(elem) || width == 1 ? value <= top : !value;
+    return rp_elem_is_signed(elem) && !mlir ? value < top : value - 1 < 2 * top - 1 || !value;
 }
 
 static bool parse_word(unsigned elem, const char *word, bool mlir, uint64_t *bits)
@@ -220,7 +220,7 @@ static void widen(unsigned elem, unsigned char *values, size_t n)
         return;
     for (size_t i = 0; i < n; i++) {
         values[i] = (unsigned char)(values[i] & ((1u << bits) - 1));
-        if (is_signed(elem) && values[i] >> (bits - 1))
+        if (rp_elem_is_signed(elem) && values[i] >> (bits - 1))
             values[i] = (unsigned char)(values[i] | 0xffu << bits);
     }
 }
@@ -439,7 +439,7 @@ size_t rp_literal_print(unsigned elem, const void *element, char *out, size_t ca
         return (size_t)snprintf(out, cap, bits ? "true" : "false");
     if (rp_elem_is_float(elem))
         return print_float(elem, bits, out, cap);
-    if (!is_signed(elem))
+    if (!rp_elem_is_signed(elem))
         return (size_t)snprintf(out, cap, "%llu", (unsigned long long)bits);
     if (unit < 8 && bits >> (8 * unit - 1))
         bits |= UINT64_MAX << 8 * unit;

@@ -80,6 +80,7 @@ enum rp_elem {
 
 const char *rp_elem_name(unsigned elem); /* "f32"; NULL if there is none */
 unsigned rp_elem_bits(unsigned elem);    /* the bits of one element; 0 if it has no size */
+bool rp_elem_is_signed(unsigned elem);
 unsigned rp_elem_find(const char *name, size_t len); /* RP_ELEM_INVALID if there is no such type */
 
 /* rp_op_shape.flags */

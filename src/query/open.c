@@ -203,16 +203,9 @@ enum rp_code rp_tables_prepare(struct rp_tables *tables, const struct rp_table *
 
 /* ------------------------------------------------------------------ the public description */
 
-static size_t clip_range(size_t first, size_t n, size_t count)
-{
-    if (first >= count)
-        return 0;
-    return n < count - first ? n : count - first;
-}
-
 size_t rp_tables_list(size_t first, size_t n, struct rp_table_view *out, size_t size)
 {
-    n = clip_range(first, n, RP_TABLE_COUNT);
+    n = rp_clip_range(first, n, RP_TABLE_COUNT);
     for (size_t i = 0; i < n; i++) {
         const struct rp_table *t = &rp_tables_all[first + i];
         struct rp_table_view view = {.name = t->name, .doc = t->doc, .ncolumns = t->ncolumns};
@@ -227,7 +220,7 @@ size_t rp_tables_columns(const char *table, size_t first, size_t n, struct rp_co
 {
     const struct rp_table *t = rp_table_find(table);
 
-    n = t ? clip_range(first, n, t->ncolumns) : 0;
+    n = t ? rp_clip_range(first, n, t->ncolumns) : 0;
     for (size_t i = 0; i < n; i++) {
         const struct rp_table_column *c = &t->columns[first + i];
         struct rp_column_view view = {.name = c->name,

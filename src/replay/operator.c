@@ -158,12 +158,7 @@ static enum rp_code measure_groups(struct operators *o, struct rp_err *err)
     return RP_OK;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
+RP_ORDER(by_number, int64_t, RP_COMPARE(*a, *b))
 
 static int64_t median_of(const struct operators *o, uint32_t id)
 {

@@ -9,6 +9,7 @@
  * almost nothing) do not excuse the others: these, the quiet ones, are judged by the effect of
  * rounding on them.
  */
+#include "base/order.h"
 #include "program/floats.h"
 #include "program/opcodes.h"
 #include "replay/trial.h"
@@ -143,12 +144,7 @@ static double moved(const struct moves *m, size_t i, size_t k)
     return isfinite(by) ? by : (double)INFINITY;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+RP_ORDER(by_size, double, RP_COMPARE(*a, *b))
 
 /* The largest movement of the quiet elements of output i. */
 static enum rp_code moved_quiet(const struct moves *m, size_t i, double *out, struct rp_err *err)

@@ -8,6 +8,7 @@
  */
 #include "replay/variants.h"
 #include "base/decides.h"
+#include "base/order.h"
 #include "program/floats.h"
 
 #include <math.h>
@@ -125,12 +126,7 @@ static double drift(const struct rp_tensor *a, const struct rp_tensor *b,
     return square > 0 ? product / square : 0;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+RP_ORDER(by_size, double, RP_COMPARE(*a, *b))
 
 /* The median over elements of the difference divided by that of variants. If an element did not
    move, `share` of the middle movement is used. */

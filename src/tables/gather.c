@@ -30,18 +30,9 @@ struct source {
     size_t stride;
 };
 
-static struct source values_of(const struct rp_table_rank *r, const struct rp_table_column *c)
+static struct source source_at(const struct rp_table_rank *r, size_t array, size_t offset)
 {
-    const struct rp_table_span *span = &r->arrays[c->array];
-
-    return (struct source){(const char *)span->at + c->offset, span->stride};
-}
-
-static struct source numbers_of(const struct rp_table_rank *r, const struct rp_table_column *c)
-{
-    const struct rp_table_span *span = &r->arrays[c->via];
-
-    return (struct source){(const char *)span->at + c->via_offset, span->stride};
+    return (struct source){(const char *)r->arrays[array].at + offset, r->arrays[array].stride};
 }
 
 static inline uint32_t number_at(struct source numbers, size_t i)
@@ -108,7 +99,8 @@ static void count_from(int64_t begin, const struct rp_table_column *c, size_t n,
 
 void rp_gather(const struct rp_table_rank *r, const struct rp_table_column *c, size_t n, void *to)
 {
-    struct source from = values_of(r, c), numbers = numbers_of(r, c);
+    struct source from = source_at(r, c->array, c->offset),
+                  numbers = source_at(r, c->via, c->via_offset);
     int64_t none = c->nullable ? c->null : 0;
 
     if (c->cell == RP_CELL_END)
@@ -174,7 +166,7 @@ void rp_gather_valid(const void *values, size_t size, size_t n, int64_t null, ui
 uint32_t rp_gather_reach(const struct rp_table_rank *r, const struct rp_table_column *c, size_t n,
                          bool *none)
 {
-    struct source numbers = numbers_of(r, c);
+    struct source numbers = source_at(r, c->via, c->via_offset);
     uint32_t most = 0, nones = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -190,7 +182,7 @@ uint32_t rp_gather_reach(const struct rp_table_rank *r, const struct rp_table_co
 void rp_gather_mapped(const struct rp_table_rank *r, const struct rp_table_column *c, size_t n,
                       const int32_t *map, int32_t *to)
 {
-    struct source numbers = numbers_of(r, c);
+    struct source numbers = source_at(r, c->via, c->via_offset);
 
     for (size_t i = 0; i < n; i++) {
         uint32_t k = number_at(numbers, i);

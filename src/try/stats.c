@@ -3,6 +3,7 @@
 #include "try/stats.h"
 
 #include "base/decides.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,12 +35,7 @@ bool rp_try_is_look(const size_t *looks, size_t rounds)
     return *looks > 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+RP_ORDER(by_value, double, RP_COMPARE(*a, *b))
 
 double rp_try_middle(const double *values, size_t n)
 {

@@ -15,7 +15,6 @@
 #include "dataset/question.h"
 #include "io/escaped.h"
 #include "result/print_units.h"
-#include "trace/names.h"
 #include "trace/words.h"
 #include "view/view.h"
 
@@ -540,16 +539,7 @@ static enum rp_code search_rank(struct search *s, uint32_t r, struct rp_err *err
     return RP_OK;
 }
 
-static int by_begin(const void *pa, const void *pb)
-{
-    const struct hit *a = pa, *b = pb;
-
-    if (a->begin_ns != b->begin_ns)
-        return a->begin_ns < b->begin_ns ? -1 : 1;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    return (a->event > b->event) - (a->event < b->event);
-}
+RP_ORDER(by_begin, struct hit, RP_UP(begin_ns), RP_UP(rank), RP_UP(event))
 
 static void put_hits(struct search *s, struct rp_out *to)
 {

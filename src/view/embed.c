@@ -3,6 +3,7 @@
  * Embeds a step, which the page of a report shows completely, as a saved view in that page. The
  * ranks that findings name come first. Only the traces that are shown are read a second time.
  */
+#include "base/order.h"
 #include "dataset/question.h"
 #include "explain/report/answer.h"
 #include "explain/report/view.h"
@@ -54,14 +55,8 @@ static void choose_ranks(struct embedding *x)
         show_rank(x, root->ranks[i].rank);
 }
 
-static int by_length(const void *pa, const void *pb)
-{
-    const struct rp_report_step *a = *(const struct rp_report_step *const *)pa;
-    const struct rp_report_step *b = *(const struct rp_report_step *const *)pb;
-
-    return a->b.window_ns != b->b.window_ns ? (a->b.window_ns < b->b.window_ns ? -1 : 1)
-                                            : (a->number > b->number) - (a->number < b->number);
-}
+RP_ORDER(by_length, struct rp_report_step *const, RP_COMPARE((*a)->b.window_ns, (*b)->b.window_ns),
+         RP_COMPARE((*a)->number, (*b)->number))
 
 /* Chooses the step that a finding names, or a typical one. */
 static bool choose_step(const struct embedding *x, int64_t *number)

@@ -202,12 +202,7 @@ static bool is_on_host(const struct rp_trace *t)
     return !count[RP_KIND_KERNEL] && !count[RP_KIND_MEMCPY] && !count[RP_KIND_MEMSET];
 }
 
-static int shorter(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
+RP_ORDER(shorter, int64_t, RP_COMPARE(*a, *b))
 
 /* Keeps at most `most` of the longest, in the order of time. */
 static enum rp_code keep_longest(rp_gap_vec *pauses, size_t most, struct rp_err *err)

@@ -227,12 +227,6 @@ size_t rp_tensor_leaves(const struct rp_tensor *t)
 
 /* ---- single elements ---- */
 
-bool rp_elem_is_signed(unsigned elem)
-{
-    return elem == RP_ELEM_S8 || elem == RP_ELEM_S16 || elem == RP_ELEM_S32 ||
-           elem == RP_ELEM_S64 || elem == RP_ELEM_S4 || elem == RP_ELEM_S2 || elem == RP_ELEM_S1;
-}
-
 bool rp_elem_is_unsigned(unsigned elem)
 {
     return elem == RP_ELEM_U8 || elem == RP_ELEM_U16 || elem == RP_ELEM_U32 ||

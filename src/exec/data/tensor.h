@@ -98,7 +98,6 @@ uint64_t rp_tensor_bits(const struct rp_tensor *t, size_t i); /* up to 64 */
 void rp_tensor_set(struct rp_tensor *t, size_t i, double value);
 void rp_tensor_set_integer(struct rp_tensor *t, size_t i, int64_t value);
 
-bool rp_elem_is_signed(unsigned elem);
 bool rp_elem_is_unsigned(unsigned elem); /* not pred */
 bool rp_elem_is_complex(unsigned elem);
 

@@ -25,6 +25,12 @@ struct rp_value_shape {
     size_t n; /* elements */
 };
 
+static inline bool rp_shape_same_dims(const struct rp_value_shape *a,
+                                      const struct rp_value_shape *b)
+{
+    return rp_dims_same(a->dims, a->rank, b->dims, b->rank);
+}
+
 /* Declares or defines a function that reads the attributes of a node into node->attrs;
    RP_UNSUPPORTED if it cannot be run. */
 #define RP_PREPARE(name)                                                    \
@@ -152,6 +158,11 @@ int64_t rp_window_result(const struct rp_window_dim *d, int64_t size);
 
 const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
                                              size_t i);
+/* Returns the shape of result i, of which a node without a tuple has one. */
+static inline const struct rp_value_shape *rp_node_part(const struct rp_node *node, size_t i)
+{
+    return node->shape->elem == RP_ELEM_TUPLE ? node->shape->parts[i] : node->shape;
+}
 
 /* ---- attributes ---- */
 

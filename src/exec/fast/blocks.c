@@ -170,11 +170,6 @@ struct blocks_ctx {
     struct input inputs[MOST];
 };
 
-static bool same_dims(const struct rp_value_shape *x, const struct rp_value_shape *y)
-{
-    return rp_dims_same(x->dims, x->rank, y->dims, y->rank);
-}
-
 static const struct rp_value_shape *shape_of(const struct blocks_ctx *c, uint32_t node)
 {
     return c->g->nodes[node].shape;
@@ -267,7 +262,8 @@ static bool fits(const struct blocks_ctx *c, const struct rp_node *node)
         if (node->code != RP_OP_FOREIGN && !rp_opcode_is_elementwise(node->code))
             return false;
         for (uint32_t k = 0; k < node->nin; k++)
-            if (shape_of(c, node->in[k])->rank && !same_dims(shape_of(c, node->in[k]), node->shape))
+            if (shape_of(c, node->in[k])->rank &&
+                !rp_shape_same_dims(shape_of(c, node->in[k]), node->shape))
                 return false;
         return true;
     }
@@ -761,7 +757,7 @@ static bool is_seed(const struct blocks_ctx *c, const struct rp_node *node, bool
     if (s->n < WORTH || s->dynamic || !rp_literal_unit(s->elem))
         return false;
     if (!reductions)
-        return rp_opcode_is_elementwise(node->code) && same_dims(s, node->shape) &&
+        return rp_opcode_is_elementwise(node->code) && rp_shape_same_dims(s, node->shape) &&
                choose_rows(b, s, s->rank);
     if (node->code != RP_OP_REDUCE || a->k != 1)
         return false;

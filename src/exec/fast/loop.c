@@ -337,11 +337,6 @@ struct fusion_ctx {
         *input; /* by node: its latest number among the inputs of the loop that is being made */
 };
 
-static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shape *b)
-{
-    return rp_dims_same(a->dims, a->rank, b->dims, b->rank);
-}
-
 /* Whether an operand is the predicate of a select, or a bound of a clamp. */
 static bool is_scalar(const struct rp_graph *g, uint32_t node)
 {
@@ -368,7 +363,7 @@ static bool is_fusible(const struct fusion_ctx *f, const struct rp_node *node)
         return false;
     for (uint32_t i = 0; i < node->nin; i++)
         if (!is_scalar(f->g, node->in[i]) &&
-            !same_dims(f->g->nodes[node->in[i]].shape, node->shape))
+            !rp_shape_same_dims(f->g->nodes[node->in[i]].shape, node->shape))
             return false;
     return loop_lane(f->plan, node, &lane);
 }
@@ -428,7 +423,8 @@ static void form_cluster(struct fusion_ctx *f)
         for (uint32_t k = 0; k < node->nin; k++) {
             uint32_t in = node->in[k];
 
-            if (can && f->loop_of[in] == RP_NONE && same_dims(g->nodes[in].shape, node->shape))
+            if (can && f->loop_of[in] == RP_NONE &&
+                rp_shape_same_dims(g->nodes[in].shape, node->shape))
                 f->loop_of[in] = f->loop_of[i];
             else if (!can || f->loop_of[in] != f->loop_of[i])
                 f->outside[in] = true;
@@ -491,7 +487,7 @@ static enum rp_code loop_operand(struct loop_ctx *b, uint32_t in, uint32_t *reg,
     if (inline_broadcast(b->f, node, &s))
         return add_input(b, node->in[0], s, reg, err);
     memset(&s, 0, sizeof s);
-    s.scalar = !same_dims(node->shape, b->f->g->nodes[b->root].shape);
+    s.scalar = !rp_shape_same_dims(node->shape, b->f->g->nodes[b->root].shape);
     s.direct = !s.scalar;
     return add_input(b, in, s, reg, err);
 }

@@ -10,9 +10,6 @@
 #include "exec/ref/custom.h"
 #include "exec/ref/kernels.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct shard {
     struct rp_sdy sdy;
     struct rp_slice list; /* shardings of Shardy; if there are none: */
@@ -28,11 +25,6 @@ static const struct rp_attr *module_attr(const struct rp_program *p, uint32_t ke
     return NULL;
 }
 
-static const struct rp_value_shape *result_shape(const struct rp_node *node, size_t i)
-{
-    return node->shape->elem == RP_ELEM_TUPLE ? node->shape->parts[i] : node->shape;
-}
-
 static enum rp_code shard_prepare(struct rp_plan *plan, struct rp_node *node, const char *key,
                                   struct rp_err *err)
 {
@@ -46,8 +38,8 @@ static enum rp_code shard_prepare(struct rp_plan *plan, struct rp_node *node, co
         return rp_node_error(node, RP_FORMAT, err, "%u operands and %zu results", node->nin,
                              results);
     for (uint32_t i = 0; i < node->nin; i++)
-        if (result_shape(node, i)->elem != rp_node_operand(plan, node, i)->elem ||
-            result_shape(node, i)->elem == RP_ELEM_TUPLE)
+        if (rp_node_part(node, i)->elem != rp_node_operand(plan, node, i)->elem ||
+            rp_node_part(node, i)->elem == RP_ELEM_TUPLE)
             return rp_node_error(node, RP_FORMAT, err,
                                  "operand %u and its result are not arrays of one type", i);
     s->sdy.meshes =
@@ -116,7 +108,7 @@ static RP_KERNEL(take_blocks)
 
     RP_TRY(rp_tensors_new(node->nin, &parts, err));
     for (uint32_t i = 0; i < node->nin; i++) {
-        const struct rp_value_shape *shape = result_shape(node, i);
+        const struct rp_value_shape *shape = rp_node_part(node, i);
         struct rp_tile tile;
 
         if (same_dims(shape, in[i])) {
@@ -137,7 +129,7 @@ static enum rp_code join_blocks(const struct rp_eval *e, const struct rp_node *n
                                 struct rp_tensor *const *all, size_t i, struct rp_tensor **out,
                                 struct rp_err *err)
 {
-    const struct rp_value_shape *shape = result_shape(node, i);
+    const struct rp_value_shape *shape = rp_node_part(node, i);
     unsigned n = rp_mesh_size(e->mesh);
     struct rp_tile tile;
 

@@ -333,16 +333,11 @@ static void window_lanes(struct work *w, const struct rp_window *win)
 
 /* ---- both ---- */
 
-static const struct rp_value_shape *result_shape(const struct rp_node *node, size_t i)
-{
-    return node->shape->elem == RP_ELEM_TUPLE ? node->shape->parts[i] : node->shape;
-}
-
 static enum rp_code open_work(const struct rp_node *node, struct rp_tensor *const *in,
                               struct work *w, struct rp_err *err)
 {
     for (size_t i = 0; i < w->k; i++) {
-        const struct rp_value_shape *shape = result_shape(node, i);
+        const struct rp_value_shape *shape = rp_node_part(node, i);
 
         if (in[i]->n != in[0]->n || in[w->k + i]->n != 1)
             return rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %zu", i);
@@ -393,7 +388,7 @@ static enum rp_code reduce_any(const struct rp_node *node, const struct rp_reduc
     RP_TRY(open_work(node, in, &w, err));
     RP_TRY(run_reduce(node, a, window, &w, err));
     for (size_t i = 0; i < a->k; i++)
-        RP_TRY(rp_tensor_as(w.out[i], result_shape(node, i)->elem, &parts.at[i], err));
+        RP_TRY(rp_tensor_as(w.out[i], rp_node_part(node, i)->elem, &parts.at[i], err));
     return rp_node_give(node, &parts, out, err);
 }
 

@@ -45,15 +45,8 @@ static double drawn_rate(const struct picture *p, const struct rp_roof_row *r)
     return roof < r->flops_per_s ? roof : r->flops_per_s;
 }
 
-static int longer_first(const void *pa, const void *pb)
-{
-    const struct rp_roof_row *a = *(const struct rp_roof_row *const *)pa;
-    const struct rp_roof_row *b = *(const struct rp_roof_row *const *)pb;
-
-    if (a->device_ns != b->device_ns)
-        return a->device_ns > b->device_ns ? -1 : 1;
-    return (a > b) - (a < b);
-}
+RP_ORDER(longer_first, struct rp_roof_row *const, RP_COMPARE((*b)->device_ns, (*a)->device_ns),
+         RP_COMPARE(*a, *b))
 
 static void choose_rows(struct picture *p)
 {

@@ -22,12 +22,7 @@ RP_ORDER(by_first, struct rp_rendezvous_pair, RP_UP(rank[0]), RP_UP(at[0]), RP_U
 
 typedef RP_VEC(struct side) side_vec;
 
-static int by_value(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
+RP_ORDER(by_value, uint64_t, RP_COMPARE(*a, *b))
 
 static enum rp_code list_sides(const struct rp_collectives *const *ranks, size_t n,
                                const bool *left_out, side_vec *out, struct rp_err *err)

@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "io/input.h"
+#include "io/proto.h"
 #include "program/literal.h"
 
 #include <stdlib.h>
@@ -71,11 +72,6 @@ static uint32_t crc_of(const uint32_t *table, const uint8_t *at, size_t n)
     return (c >> 15 | c << 17) + 0xa282ead8u;
 }
 
-static uint32_t u32(const uint8_t *p)
-{
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 /* ---- blocks ---- */
 
 struct block {
@@ -100,11 +96,11 @@ static enum rp_code open_block(const struct rp_checkpoint *c, struct rp_bytes fi
     const uint8_t *at = file.at + offset;
     if (at[size] != 0)
         return rp_err_set_at(err, RP_UNSUPPORTED, offset, "a compressed block in the index");
-    if (crc_of(c->crc_table, at, size + 1) != u32(at + size + 1))
+    if (crc_of(c->crc_table, at, size + 1) != rp_proto_load32(at + size + 1))
         return rp_err_set_at(err, RP_FORMAT, offset,
                              "a block of the index is damaged at byte %llu: checksum mismatch",
                              (unsigned long long)offset);
-    uint64_t restarts = u32(at + size - 4);
+    uint64_t restarts = rp_proto_load32(at + size - 4);
     if (restarts > (size - 4) / 4)
         return rp_err_set_at(err, RP_FORMAT, offset, "a block of the index is damaged");
     out->bytes = (struct rp_bytes){at, (size_t)(size - 4 - 4 * restarts)};

@@ -13,16 +13,11 @@
 
 #include <string.h>
 
-static bool is_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 size_t rp_torch_name_length(struct rp_snip s)
 {
     size_t n = 0;
 
-    while (n < s.n && is_name(s.at[n]))
+    while (n < s.n && rp_snip_is_letter(s.at[n]))
         n++;
     return n;
 }
@@ -67,7 +62,7 @@ static struct rp_snip first_part(struct rp_snip *s)
 static bool has_symbol(struct rp_snip type)
 {
     for (size_t i = 1; i + 1 < type.n; i++)
-        if ((type.at[i] == 's' || type.at[i] == 'u') && !is_name(type.at[i - 1]) &&
+        if ((type.at[i] == 's' || type.at[i] == 'u') && !rp_snip_is_letter(type.at[i - 1]) &&
             type.at[i + 1] >= '0' && type.at[i + 1] <= '9')
             return true;
     return false;

@@ -117,11 +117,6 @@ static enum rp_code add_parameter(struct fx_reader *r, struct rp_snip name, stru
     return add_op(r, RP_OP_PARAMETER, none, name, type);
 }
 
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 static size_t string_length(struct rp_snip s)
 {
     size_t i = 1;
@@ -163,7 +158,7 @@ static enum rp_code add_operands(struct fx_reader *r, struct rp_snip s, char *re
 static bool says_more(const char *rest, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (is_word(rest[i]))
+        if (rp_snip_is_letter(rest[i]))
             return true;
     return false;
 }
@@ -179,7 +174,7 @@ static struct rp_snip opcode_of(const struct fx_reader *r, struct rp_snip what,
     struct rp_snip path = {what.at, 0};
     size_t first = rp_torch_name_length(what);
 
-    while (path.n < what.n && (is_word(what.at[path.n]) || what.at[path.n] == '.'))
+    while (path.n < what.n && (rp_snip_is_letter(what.at[path.n]) || what.at[path.n] == '.'))
         path.n++;
     *arguments = what;
     if (path.n == what.n)
@@ -188,7 +183,8 @@ static struct rp_snip opcode_of(const struct fx_reader *r, struct rp_snip what,
         return getitem;
     if (what.at[path.n] != '(') { /* "a + b", "-a" */
         struct rp_snip sign = rp_snip_trim((struct rp_snip){what.at + path.n, what.n - path.n});
-        for (first = 0; first < sign.n && !is_word(sign.at[first]) && sign.at[first] != ' ';)
+        for (first = 0;
+             first < sign.n && !rp_snip_is_letter(sign.at[first]) && sign.at[first] != ' ';)
             first++;
         return first ? (struct rp_snip){sign.at, first} : path;
     }
@@ -283,7 +279,7 @@ static enum rp_code read_header(struct fx_reader *r, struct rp_snip line)
         line = rp_torch_typed_name(line, &name, &type);
         if (type.n || !r->in_header) /* if the header has several lines, the inputs follow */
             RP_TRY(add_parameter(r, name, type));
-        if (line.n == n || (line.n && !is_word(*line.at))) {
+        if (line.n == n || (line.n && !rp_snip_is_letter(*line.at))) {
             line.at++;
             line.n--;
         }

@@ -177,11 +177,6 @@ bool rp_snip_has(struct rp_snip s, const char *text)
     return s.n && memmem(s.at, s.n, text, strlen(text));
 }
 
-bool rp_snip_true(struct rp_snip value)
-{
-    return rp_snip_is(value, "true");
-}
-
 bool rp_snip_int(struct rp_snip value, int64_t *out)
 {
     return value.n && *value.at != '"' &&

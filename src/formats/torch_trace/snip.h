@@ -37,7 +37,12 @@ struct rp_snip rp_snip_member(struct rp_snip object, const char *key);
 bool rp_snip_is(struct rp_snip s, const char *text); /* the same bytes */
 bool rp_snip_begins(struct rp_snip s, const char *text);
 bool rp_snip_has(struct rp_snip s, const char *text); /* anywhere */
-bool rp_snip_true(struct rp_snip value);
+/* Whether it may stand in a name: a letter, a digit or an underscore. */
+static inline bool rp_snip_is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 /* Reads a number without a fraction; false if it is not one. */
 bool rp_snip_int(struct rp_snip value, int64_t *out);
 /* The decoded text of a string in the arena; NULL if it is not a string. A failure stays in the

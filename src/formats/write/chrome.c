@@ -318,10 +318,6 @@ static void put_name_event(struct chrome *c, const char *what, uint32_t process,
  *   {"ph":"X","cat":"critical path","name":"gemm","pid":"critical path","tid":0,"ts":12.5,"dur":3,
  *    "args":{"kind":"compute"}}
  */
-static void put_text(struct rp_emit *e, const char *text)
-{
-    rp_emit_escaped(e, RP_IN_JSON, text, strlen(text));
-}
 
 /* {"ph":"X","cat":"title","name":"name" */
 static void put_overlay_head(struct chrome *c, char phase, const char *name)
@@ -331,16 +327,16 @@ static void put_overlay_head(struct chrome *c, char phase, const char *name)
     put_separator(c);
     head[7] = phase;
     rp_emit_text(&c->e, head);
-    put_text(&c->e, c->overlay->title);
+    rp_emit_json_text(&c->e, c->overlay->title);
     rp_emit_text(&c->e, ",\"name\":");
-    put_text(&c->e, name);
+    rp_emit_json_text(&c->e, name);
 }
 
 /* row: -1 for the process itself */
 static void put_overlay_row(struct chrome *c, int64_t row)
 {
     rp_emit_text(&c->e, ",\"pid\":");
-    put_text(&c->e, c->overlay->title);
+    rp_emit_json_text(&c->e, c->overlay->title);
     if (row >= 0) {
         rp_emit_text(&c->e, ",\"tid\":");
         rp_emit_i64(&c->e, row);
@@ -352,7 +348,7 @@ static void put_overlay_name(struct chrome *c, const char *what, int64_t row, co
     put_overlay_head(c, 'M', what);
     put_overlay_row(c, row);
     rp_emit_text(&c->e, ",\"args\":{\"name\":");
-    put_text(&c->e, name);
+    rp_emit_json_text(&c->e, name);
     rp_emit_text(&c->e, "}}");
 }
 
@@ -446,7 +442,7 @@ static enum rp_code put_document(struct chrome *c, struct rp_err *err)
             put_time(&c->e, ",\"ts\":", 6, s->ts_ns);
             put_time(&c->e, ",\"dur\":", 7, s->dur_ns);
             rp_emit_text(&c->e, ",\"args\":{\"kind\":");
-            put_text(&c->e, s->kind);
+            rp_emit_json_text(&c->e, s->kind);
             rp_emit_text(&c->e, "}}");
         }
         for (size_t i = 0; i < o->narrows; i++) {

@@ -19,11 +19,6 @@ struct firefox_writer {
     struct rp_err *err;
 };
 
-static void put_text(struct firefox_writer *w, const char *text)
-{
-    rp_emit_escaped(&w->e, RP_IN_JSON, text, strlen(text));
-}
-
 struct column { /* `put` writes the i-th value; if it is NULL, all of them are `same` */
     const char *key;
     void (*put)(struct firefox_writer *w, size_t i);
@@ -131,7 +126,7 @@ static void put_string(struct firefox_writer *w, size_t i)
 {
     const struct rp_call_frame *f = frame_at(w, i / 2);
 
-    put_text(w, rp_trace_str(w->t, i % 2 ? f->file : f->name));
+    rp_emit_json_text(&w->e, rp_trace_str(w->t, i % 2 ? f->file : f->name));
 }
 
 static void put_table(struct firefox_writer *w, const char *name, const struct column *columns,
@@ -210,7 +205,7 @@ static void put_samples(struct firefox_writer *w, uint32_t begin, uint32_t end)
     int64_t at_ns = 0;
 
     rp_emit_text(&w->e, "\"samples\": {\"weightType\": ");
-    put_text(w, types[s->unit]);
+    rp_emit_json_text(&w->e, types[s->unit]);
     rp_emit_text(&w->e, ", \"stack\": [");
     for (uint32_t i = begin; i < end; i++) {
         rp_emit_text(&w->e, i > begin ? "," : "");
@@ -298,9 +293,9 @@ static enum rp_code put_profile(struct firefox_writer *w)
         rp_vec_release(&path);
         RP_TRY(code);
         rp_emit_text(&w->e, "{\"name\": ");
-        put_text(w, rp_stacks_thread(w->t, track, room));
+        rp_emit_json_text(&w->e, rp_stacks_thread(w->t, track, room));
         rp_emit_text(&w->e, ", \"processType\": \"default\", \"processName\": ");
-        put_text(w, rp_trace_str(w->t, process->name));
+        rp_emit_json_text(&w->e, rp_trace_str(w->t, process->name));
         rp_emit_text(&w->e, ", \"isMainThread\": ");
         rp_emit_text(&w->e, k->native_id == process->native_id ? "true" : "false");
         rp_emit_text(&w->e, ", \"processStartupTime\": 0, \"processShutdownTime\": null, "

@@ -12,11 +12,6 @@ struct scope_writer {
     struct rp_err *err;
 };
 
-static void put_text(struct scope_writer *w, const char *text)
-{
-    rp_emit_escaped(&w->e, RP_IN_JSON, text, strlen(text));
-}
-
 /* Writes the samples from begin to end, which belong to one thread. */
 static enum rp_code put_thread(struct scope_writer *w, uint32_t begin, uint32_t end)
 {
@@ -26,9 +21,9 @@ static enum rp_code put_thread(struct scope_writer *w, uint32_t begin, uint32_t 
     char room[32];
 
     rp_emit_text(&w->e, "{\"type\": \"sampled\", \"name\": ");
-    put_text(w, rp_stacks_thread(w->t, s->track[begin], room));
+    rp_emit_json_text(&w->e, rp_stacks_thread(w->t, s->track[begin], room));
     rp_emit_text(&w->e, ", \"unit\": ");
-    put_text(w, units[s->unit]);
+    rp_emit_json_text(&w->e, units[s->unit]);
     rp_emit_text(&w->e, ", \"samples\": [");
     for (uint32_t i = begin; i < end; i++) {
         if (i > begin)
@@ -68,10 +63,10 @@ static enum rp_code put_profile(struct scope_writer *w)
     for (uint32_t i = 0; i < s->nframes; i++) {
         const struct rp_call_frame *f = &s->frame[i];
         rp_emit_text(&w->e, i ? ",\n{\"name\": " : "\n{\"name\": ");
-        put_text(w, rp_trace_str(w->t, f->name));
+        rp_emit_json_text(&w->e, rp_trace_str(w->t, f->name));
         if (f->file) {
             rp_emit_text(&w->e, ", \"file\": ");
-            put_text(w, rp_trace_str(w->t, f->file));
+            rp_emit_json_text(&w->e, rp_trace_str(w->t, f->file));
         }
         if (f->line) {
             rp_emit_text(&w->e, ", \"line\": ");
