@@ -792,8 +792,8 @@ static bool look_around(struct inject *in)
     if (find_file(in, "ld-musl", &in->loader))
         return fail(in, "its C library is musl; the recorder needs glibc");
     if (!find_file(in, "libc.so.6", &in->libc) && !find_file(in, "libc-2.", &in->libc))
-        return fail(in, "it is statically linked, or its C library is not glibc: nothing can be "
-                        "loaded into it");
+        return fail(in, "it is statically linked, or its C library is not glibc (but musl, for "
+                        "instance): nothing can be loaded into it");
     if (find_file(in, "ld-", &in->loader) || find_file(in, "ld64", &in->loader))
         in->locks = symbol_of(&in->loader, "_rtld_global", &size);
     in->locks_size = in->locks ? size & ~UINT64_C(7) : 0;
