@@ -52,13 +52,17 @@ static int by_source(const void *pa, const void *pb, void *run)
     const struct rp_overlay *o = &((const struct rp_sim_run *)run)->overlay;
     uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
     uint32_t sa = rp_overlay_source(o, a), sb = rp_overlay_source(o, b);
+    uint32_t ra = rp_overlay_task(o, a)->rank, rb = rp_overlay_task(o, b)->rank;
 
     if (sa != sb)
         return sa < sb ? -1 : 1;
+    if (ra != rb)
+        return ra < rb ? -1 : 1;
     return (a > b) - (a < b);
 }
 
-/* Lists hops of expanded collectives (sim/model/expand.h) by the transfer that they replace. */
+/* Lists hops of expanded collectives (sim/model/expand.h) by the transfer that they replace, and by
+   rank. */
 static enum rp_code list_hops(struct rank_sums *s, struct rp_err *err)
 {
     uint32_t i, n = (uint32_t)rp_overlay_ntasks(&s->run->overlay);
@@ -81,6 +85,23 @@ static int64_t hops_ns(const struct rank_sums *s, uint32_t transfer, int64_t fro
          end < s->hops.n && rp_overlay_source(&s->run->overlay, s->hops.at[end]) == transfer;)
         end++;
     return end > low ? busy_ns(s, s->hops.at + low, end - low, from_ns, to_ns) : 0;
+}
+
+/* Hops of one transfer may run at the same time: a rank sends in both directions of a ring. */
+static void add_hops(const struct rank_sums *s)
+{
+    const struct rp_overlay *o = &s->run->overlay;
+
+    for (size_t i = 0, end = 0; i < s->hops.n; i = end) {
+        uint32_t source = rp_overlay_source(o, s->hops.at[i]);
+        uint32_t rank = rp_overlay_task(o, s->hops.at[i])->rank;
+        int64_t *sum = &s->ranks[rank].comm_ns;
+
+        while (end < s->hops.n && rp_overlay_source(o, s->hops.at[end]) == source &&
+               rp_overlay_task(o, s->hops.at[end])->rank == rank)
+            end++;
+        *sum = rp_ns_sum(*sum, busy_ns(s, s->hops.at + i, end - i, INT64_MIN, INT64_MAX));
+    }
 }
 
 static void add_node(const struct rank_sums *s, uint32_t i, struct rp_sim_rank *to)
@@ -384,12 +405,8 @@ enum rp_code rp_sim_by_rank(const struct rp_sim_run *run, const struct rp_sim_re
     RP_TRY(rp_err_need(s.ranks, err, "simulating"));
     out->nby_rank = s.nranks;
     enum rp_code code = list_hops(&s, err);
-    for (uint32_t i = 0; code == RP_OK && i < s.hops.n; i++) {
-        struct rp_sim_rank *to = &s.ranks[rp_overlay_task(&run->overlay, s.hops.at[i])->rank];
-
-        to->comm_ns = rp_ns_sum(to->comm_ns, result->end_ns.at[s.hops.at[i]] -
-                                                 result->start_ns.at[s.hops.at[i]]);
-    }
+    if (code == RP_OK)
+        add_hops(&s);
     for (uint32_t i = 0; code == RP_OK && i < rp_sim_nnodes(run); i++)
         if (rp_sim_node(run, i)->rank < s.nranks)
             add_node(&s, i, &s.ranks[rp_sim_node(run, i)->rank]);

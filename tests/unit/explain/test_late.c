@@ -174,6 +174,21 @@ static void the_cause_of_most_is_the_main_one(void **state)
     assert_int_equal(rp_late_main(&sums).ns, 31);
 }
 
+/* The evidence is that of the collective with most of it; of several, the first. */
+static void the_longest_delay_is_the_evidence(void **state)
+{
+    const struct rp_late first = {.cause = "compute", .evidence = "gemm"};
+    const struct rp_late then = {.cause = "compute", .evidence = "gelu"};
+    struct rp_late_sums sums = {0};
+
+    UNUSED_STATE(state);
+    rp_late_add(&sums, &first, 30);
+    rp_late_add(&sums, &then, 30);
+    assert_string_equal(rp_late_main(&sums).evidence, "gemm");
+    rp_late_add(&sums, &then, 31);
+    assert_string_equal(rp_late_main(&sums).evidence, "gelu");
+}
+
 int test_late(void);
 int test_late(void)
 {
@@ -184,6 +199,7 @@ int test_late(void)
         cmocka_unit_test(delays_before_add_up),
         cmocka_unit_test(compute_beside_the_collective_before_counts),
         cmocka_unit_test(the_cause_of_most_is_the_main_one),
+        cmocka_unit_test(the_longest_delay_is_the_evidence),
     };
 
     return cmocka_run_group_tests_name("late", tests, NULL, NULL);

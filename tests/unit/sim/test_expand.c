@@ -199,6 +199,28 @@ static void hops_keep_what_was_changed(void **state)
     teardown(&r);
 }
 
+/* A rank communicates while it sends, not before; NCCL's two rings run at the same time. */
+static void hops_are_time_of_communication(void **state)
+{
+    int64_t work[] = {50000, 50000, 50000};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_sim_answer x = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct ring r;
+
+    UNUSED_STATE(state);
+    for (size_t w = 0; w < 2; w++) {
+        setup(&r, 3, work);
+        run(&r, ways[w].shape, ways[w].backend);
+        assert_ok(rp_sim_by_rank(&r.run, &r.result, &arena, &x, &err), &err);
+        assert_int_equal(x.nby_rank, 3);
+        for (size_t k = 0; k < 3; k++)
+            assert_in_range(x.by_rank[k].comm_ns, WIRE_NS - 64, WIRE_NS + 64);
+        teardown(&r);
+    }
+    rp_arena_release(&arena);
+}
+
 static void a_late_rank_has_no_slack(void **state)
 {
     int64_t work[] = {50000, 950000, 50000}, slack[256];
@@ -240,6 +262,7 @@ int test_expand(void)
                                        cmocka_unit_test(a_late_rank_holds_up_all),
                                        cmocka_unit_test(ranks_begin_when_they_are_there),
                                        cmocka_unit_test(hops_keep_what_was_changed),
+                                       cmocka_unit_test(hops_are_time_of_communication),
                                        cmocka_unit_test(a_late_rank_has_no_slack),
                                        cmocka_unit_test(an_undone_expansion_leaves_nothing)};
 

@@ -252,8 +252,9 @@ static void what_was_tried_narrows_gains(void **state)
     unsetenv("XDG_DATA_HOME");
 }
 
-/* Whether a change that leaves this part of a step is an opportunity. */
-static bool is_worth(const char *text)
+/* Whether a change is an opportunity; it gains what was simulated, or, with more_ns,
+   by so much more than the least that is worth it. */
+static bool is_worth(const char *text, const int64_t *more_ns)
 {
     const struct rp_changes_asked asked = {.nmore = 1, .more = &text};
     struct rp_arena arena = RP_ARENA_INIT;
@@ -266,6 +267,9 @@ static bool is_worth(const char *text)
     bench_init(&b, 1, &usual);
     assert_code(rp_worlds_init(&x, b.list, 1, NULL, NULL), RP_OK);
     assert_code(rp_changes_try(&x, &asked, &arena, &changes, NULL), RP_OK);
+    for (size_t i = 0; i < changes.n && more_ns; i++)
+        changes.at[i].alone_ns =
+            x.step_ns - (int64_t)ceil(RP_OPPORTUNITY_LEAST * (double)x.step_ns) - *more_ns;
     assert_code(rp_opportunities_find(&x, &changes, &arena, &list, NULL), RP_OK);
     for (size_t i = 0; i < list.n; i++)
         found |= !strcmp(list.at[i].what_if, text);
@@ -277,9 +281,13 @@ static bool is_worth(const char *text)
 
 static void small_gains_are_no_opportunities(void **state)
 {
+    const int64_t least = 0, less = -1;
+
     UNUSED_STATE(state);
-    assert_true(is_worth("scale:all=0.989"));
-    assert_false(is_worth("scale:all=0.991"));
+    assert_true(is_worth("scale:all=0.989", NULL));
+    assert_false(is_worth("scale:all=0.991", NULL));
+    assert_true(is_worth("scale:all=0.9", &least));
+    assert_false(is_worth("scale:all=0.9", &less));
 }
 
 int test_intervals(void)

@@ -125,11 +125,44 @@ static void what_was_recorded_stands_beside(void **state)
     bench_release(&b);
 }
 
+/* Tasks without a lane share a row where one begins no earlier than the one before it ended. */
+static void rows_hold_one_task_at_a_time(void **state)
+{
+    static const int64_t begin_ns[] = {1000, 3000, 4999, 6000};
+    rp_track track[4] = {0};
+    struct rp_sim_result r = {0};
+    struct rp_trace *t;
+    struct bench b;
+    int64_t step_ns;
+    uint32_t id;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    for (size_t i = 0; i < 4; i++) {
+        struct rp_task task = {
+            .dur_ns = 2000, .device = RP_NO_DEVICE, .step = RP_NO_STEP, .kind = RP_SG_MEMORY};
+
+        assert_code(rp_overlay_add(&b.run.overlay, task, &id, NULL), RP_OK);
+        assert_code(rp_overlay_link(&b.run.overlay, 0, id, begin_ns[i], 0, NULL), RP_OK);
+    }
+    t = trace_with(&b, NULL, &r, &step_ns);
+    for (rp_event e = 0; e < t->ev.n; e++)
+        if (arg_of(t, e, "node") > (int64_t)id - 4)
+            track[arg_of(t, e, "node") - (id - 3)] = t->ev.track[e];
+    assert_int_equal(track[0], track[1]);
+    assert_int_not_equal(track[1], track[2]);
+    assert_int_equal(track[1], track[3]);
+    rp_trace_free(t);
+    rp_sim_result_release(&r);
+    bench_release(&b);
+}
+
 int test_sim_trace(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_step_can_be_measured_again),
         cmocka_unit_test(what_was_recorded_stands_beside),
+        cmocka_unit_test(rows_hold_one_task_at_a_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Canonical order and parents of random traces against the slow and obvious way. */
+#include "trace/finish/index_sort.h"
 #include "trace_fixtures.h"
 
 struct plain {
@@ -135,6 +136,27 @@ static void test_extreme_times(void **state)
     rp_trace_free(t);
 }
 
+/* The earliest time is that of a row, however late all of them are. */
+static void test_the_last_times_are_sorted(void **state)
+{
+    enum { ROWS = 40 };
+    uint32_t track[ROWS] = {0};
+    int64_t ts[ROWS];
+    struct rp_sort_keys keys = {.n = ROWS, .ntracks = 1, .track = track, .ts_ns = ts};
+    struct rp_sort_scratch scratch = {0};
+    rp_row_vec perm = {0}, begin = {0};
+
+    UNUSED_STATE(state);
+    for (uint32_t i = 0; i < ROWS; i++)
+        ts[i] = INT64_MAX - i;
+    assert_code(rp_index_sort(&keys, &perm, &begin, &scratch, NULL), RP_OK);
+    for (uint32_t i = 0; i < ROWS; i++)
+        assert_int_equal(perm.at[i], ROWS - 1 - i);
+    rp_vec_release(&perm);
+    rp_vec_release(&begin);
+    rp_sort_scratch_release(&scratch);
+}
+
 static void test_place_in_the_file_is_kept(void **state)
 {
     static const struct row rows[] = {
@@ -176,6 +198,7 @@ int test_order(void)
         cmocka_unit_test(test_random_small),
         cmocka_unit_test(test_random_large),
         cmocka_unit_test(test_extreme_times),
+        cmocka_unit_test(test_the_last_times_are_sorted),
         cmocka_unit_test(test_crossing_is_flagged),
     };
 
