@@ -25,6 +25,7 @@
 #include "facts/host/signs.h"
 #include "facts/work/workload.h"
 #include "stepgraph/build.h"
+#include "trace/device_calls.h"
 
 #define QUIET_NS 100000
 RP_DECISION(
@@ -74,34 +75,30 @@ static bool waits_for_result(const char *name)
     return (rp_host_signs(name) & both) == both;
 }
 
-/* Calls by their names; the first row that fits decides. */
+/* Calls that trace/device_calls.c does not know; the first row that fits decides. */
 static const struct {
     enum rp_named how;
     const char *text;
     enum wait wait;
-} calls[] = {{RP_NAMED_HAS, "DeviceSynchronize", WAIT_DEVICE},
-             {RP_NAMED_HAS, "CtxSynchronize", WAIT_DEVICE},
-             {RP_NAMED_HAS, "Synchronize", WAIT_SOME},
-             {RP_NAMED_IS, "cudaMemcpy", WAIT_SOME},
-             {RP_NAMED_IS, "hipMemcpy", WAIT_SOME},
-             {RP_NAMED_IS, "clFinish", WAIT_SOME},
-             {RP_NAMED_IS, "clWaitForEvents", WAIT_SOME},
-             {RP_NAMED_HAS, "emcpy", WAIT_COPY},
+} calls[] = {{RP_NAMED_HAS, "Synchronize", WAIT_SOME},
              {RP_NAMED_BEGINS, "clEnqueueRead", WAIT_COPY}, /* they block if they are told to */
              {RP_NAMED_BEGINS, "clEnqueueWrite", WAIT_COPY},
-             {RP_NAMED_BEGINS, "clEnqueueMap", WAIT_COPY},
-             {RP_NAMED_IS, "clEnqueueSVMMemcpy", WAIT_COPY},
-             {RP_NAMED_HAS, "Launch", WAIT_QUEUE},
-             {RP_NAMED_HAS, "emset", WAIT_QUEUE}};
+             {RP_NAMED_BEGINS, "clEnqueueMap", WAIT_COPY}};
 
 static enum wait wait_by_name(const char *name)
 {
+    const uint16_t does = rp_device_call_does(name);
+
     if (waits_for_result(name))
         return WAIT_RESULT;
+    if (does & RP_DOES_AWAIT_DEVICE)
+        return WAIT_DEVICE;
+    if (does & RP_DOES_BLOCK)
+        return WAIT_SOME;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
         if (rp_is_named(name, calls[i].how, calls[i].text))
             return calls[i].wait;
-    return NO_WAIT;
+    return does & RP_DOES_COPY ? WAIT_COPY : does & RP_DOES_WORK ? WAIT_QUEUE : NO_WAIT;
 }
 
 static enum wait wait_of(struct sync_ctx *s, rp_event call)

@@ -232,7 +232,8 @@ static void pair_rank(struct matcher *m, size_t rank, struct partner *all, size_
     }
 }
 
-/* Pairs the collectives of each rank with those of the rank that has most. */
+/* Pairs the collectives of each rank with those of the rank that has most, which are their own
+   partners. */
 static enum rp_code find_partners(struct matcher *m, struct rp_err *err)
 {
     size_t r, i, most = 0;
@@ -258,9 +259,7 @@ static enum rp_code find_partners(struct matcher *m, struct rp_err *err)
     enum rp_code code = reach_of(all, m->ranks[most]->list.n, &reach, err);
     for (r = 0; code == RP_OK && r < m->nranks; r++) {
         m->place[r] = RP_ARENA_NEW(m->arena, uint32_t, m->ranks[r]->list.n + 1);
-        for (i = 0; m->place[r] && r == most && i < m->ranks[r]->list.n; i++)
-            m->place[r][i] = (uint32_t)i;
-        if (m->place[r] && r != most && !m->left_out[r])
+        if (m->place[r])
             pair_rank(m, r, all, m->ranks[most]->list.n, reach);
     }
     free(all);

@@ -46,7 +46,7 @@ struct rp_sim_blocks {
     size_t nranks;
     struct rank_info *ranks;
     struct rp_sg_node *others; /* the origin, then the rendezvous */
-    struct rp_sim_note *none;  /* about them */
+    struct rp_sim_note *none;  /* about them: the same for each */
     uint32_t first_meet, nmeets;
     struct rp_sim_block *cache; /* rank r is in cache[r % nblocks], if it is anywhere */
     struct rp_sim_block origin, meets;
@@ -706,7 +706,7 @@ static enum rp_code join_packed(struct packed_ctx *x, bool *done, struct rp_err 
     RP_TRY(make_tasks(x, err));
     x->b->origin = (struct rp_sim_block){0, 1, x->b->others, x->b->none};
     x->b->meets =
-        (struct rp_sim_block){x->b->first_meet, x->b->nmeets, x->b->others + 1, x->b->none + 1};
+        (struct rp_sim_block){x->b->first_meet, x->b->nmeets, x->b->others + 1, x->b->none};
     x->b->last = &x->b->origin;
     run->block = &x->b->last;
     RP_TRY(rp_task_graph_stuck(&run->tasks, &stuck, err));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The what-if `bucket`: which bucket the copies into gradients wait for. */
 #include "run_fixtures.h"
+#include "sim/whatif/buckets.h"
 #include "sim/whatif/nodes.h"
 
 #define COPY "torch.distributed.ddp.reducer::copy_bucket_to_grad"
@@ -82,11 +83,63 @@ static void other_copies_wait_for_all(void **state)
     }
 }
 
+/* Two gradients of 4,000 bytes: the first fills a bucket of so many, and none of one more. */
+static void a_bucket_is_full_at_its_size(void **state)
+{
+    static const char *const caps[] = {"bucket=0.003814697265625", "bucket=0.003815650939941406"};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < 2; i++) {
+        struct rp_err err = RP_ERR_INIT;
+        size_t n = 0;
+        struct bench b;
+
+        buckets_init(&b, 0);
+        assert_ok(rp_whatif_apply(&b.run, caps[i], &err), &err);
+        for (size_t k = 0; k < b.run.overlay.tasks.n; k++)
+            n += b.run.overlay.tasks.at[k].kind == RP_SG_COMM;
+        assert_int_equal(n, 2 - i);
+        bench_release(&b);
+    }
+}
+
+/* A thread carries an all-reduce of 8,000 bytes, between copies of 4,000 and 8,000 ns. */
+static void copies_take_a_time_for_each_byte(void **state)
+{
+    const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 900000},
+        GRADIENT(1000),
+        GRADIENT(3000),
+        {'X', "cuda_runtime", "cudaMemcpyAsync", 1, 2, 10000, 1000, 1},
+        {'X', "gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 0, 20, 12000, 4000, 1, 20},
+        {'X', "user_annotation", "gloo:all_reduce", 1, 2, 20000, 20000, 0, 0, 0, "In msg nelems",
+         2000, 0, "dtype", "Float", "Group size", 2},
+        {'X', "cuda_runtime", "cudaMemcpyAsync", 1, 2, 41000, 1000, 2},
+        {'X', "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 0, 20, 43000, 8000, 2, 20},
+        {'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, 7000, 50000}};
+    struct rp_sim_bucket_costs costs = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b = {.n = 1};
+
+    UNUSED_STATE(state);
+    b.traces[0] = TRACE_OF(rows);
+    rp_arena_init(&b.arenas[0]);
+    assert_ok(rp_sim_part_init(&b.parts[0], b.traces[0], &b.arenas[0], &err), &err);
+    b.list[0] = &b.parts[0];
+    assert_ok(rp_sim_run_init(&b.run, b.list, 1, &err), &err);
+    assert_ok(rp_sim_bucket_costs(&b.run, &costs, &err), &err);
+    assert_true(costs.to_ns_by_byte == 0.5);
+    assert_true(costs.back_ns_by_byte == 1);
+    bench_release(&b);
+}
+
 int test_buckets(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_copy_waits_for_its_bucket),
         cmocka_unit_test(other_copies_wait_for_all),
+        cmocka_unit_test(a_bucket_is_full_at_its_size),
+        cmocka_unit_test(copies_take_a_time_for_each_byte),
     };
 
     return cmocka_run_group_tests_name("buckets", tests, NULL, NULL);

@@ -112,6 +112,33 @@ static void equal_ranks_are_simulated_once(void **state)
     bench_release(&b);
 }
 
+/* Whether the answer about a what-if says that transfers of one size hide the latency. */
+static bool doubts_transfers(const char *whatif)
+{
+    const struct step_shape shapes[] = {{40000, false, false}, {46000, false, false}};
+    const struct rp_sim_asked asked = {.whatifs = &whatif, .nwhatifs = 1};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_sim_answer answer = {0};
+    struct rp_err err = RP_ERR_INIT;
+    bool doubts = false;
+    struct bench b;
+
+    bench_init(&b, 2, shapes);
+    assert_ok(rp_sim_answer(b.list, 2, &asked, &arena, &answer, &err), &err);
+    for (size_t i = 0; i < answer.nnotes; i++)
+        doubts |= strstr(answer.notes[i], "have about the same size") != NULL;
+    rp_arena_release(&arena);
+    bench_release(&b);
+    return doubts;
+}
+
+static void only_changes_of_transfers_doubt_them(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(doubts_transfers("net.bandwidth=2x"));
+    assert_false(doubts_transfers("scale:gpu=2"));
+}
+
 int test_predict(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +146,7 @@ int test_predict(void)
         cmocka_unit_test(a_malformed_what_if_is_an_error),
         cmocka_unit_test(impossible_what_ifs_are_rows),
         cmocka_unit_test(equal_ranks_are_simulated_once),
+        cmocka_unit_test(only_changes_of_transfers_doubt_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "sim/engine/plain_graph.h"
 #include "sim/engine/simulator.h"
 
 #include <stdlib.h>
@@ -539,6 +540,29 @@ static void changes_of_any_size_are_undone(void **state)
     rp_task_graph_release(&g);
 }
 
+/* More tasks than sums are safe for, of which none is looked at: memory for them is not there. */
+static void a_plain_graph_has_a_limit(void **state)
+{
+    struct rp_task_graph few, many = {.tasks.n = RP_PLAIN_MOST};
+    struct rp_overlay o, none = {.graph = &many};
+    struct rp_plain_graph plain;
+
+    UNUSED_STATE(state);
+    rp_task_graph_init(&few);
+    add(&few, 1, RP_NO_DEVICE, 0);
+    assert_code(rp_task_graph_freeze(&few, NULL), RP_OK);
+    assert_code(rp_overlay_init(&o, &few, NULL), RP_OK);
+    assert_code(rp_plain_graph_init(&plain, &o, NULL), RP_OK);
+    assert_true(plain.fits);
+    rp_plain_graph_release(&plain);
+    assert_code(rp_plain_graph_init(&plain, &none, NULL), RP_OK);
+    assert_false(plain.fits);
+    assert_int_equal(plain.tasks.n, 0);
+    rp_plain_graph_release(&plain);
+    rp_overlay_release(&o);
+    rp_task_graph_release(&few);
+}
+
 int test_simulator(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +577,7 @@ int test_simulator(void)
         cmocka_unit_test(an_undone_change_leaves_nothing),
         cmocka_unit_test(an_edge_never_shortens),
         cmocka_unit_test(changes_of_any_size_are_undone),
+        cmocka_unit_test(a_plain_graph_has_a_limit),
     };
 
     return cmocka_run_group_tests_name("simulator", tests, NULL, NULL);

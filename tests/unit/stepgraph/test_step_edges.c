@@ -283,6 +283,28 @@ static void a_call_may_wait_for_its_copy(void **state)
     release_graph(&b);
 }
 
+/* A call that blocks waits for work that is not its own; one that may block only for its copy. */
+static void a_call_that_blocks_waits_for_the_last_work(void **state)
+{
+    static const struct {
+        const char *call;
+        int64_t start_ns;
+    } calls[] = {{"hipMemcpyWithStream", 60}, {"hipMemcpy", 60}, {"hipMemcpyAsync", 10}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < 3; i++) {
+        const struct row rows[] = {{'X', "cuda_runtime", "hipLaunchKernel", 1, 1, 0, 5, 1},
+                                   {'X', "kernel", "k1", 0, 7, 6, 54, 1, 7},
+                                   {'X', "cuda_runtime", calls[i].call, 1, 1, 10, 80},
+                                   {'X', "cpu_op", "next", 1, 1, 90, 10}};
+        struct built b = BUILD(rows);
+
+        assert_int_equal(b.graph.nodes.at[node_named(&b.graph, calls[i].call, 0)].start_ns,
+                         calls[i].start_ns);
+        release_graph(&b);
+    }
+}
+
 static void threads_hand_over_to_each_other(void **state)
 {
     const struct row rows[] = {{'X', "user_annotation", "step", 1, 1, 0, 100},
@@ -797,6 +819,7 @@ int test_step_edges(void)
         cmocka_unit_test(opencl_waits_for_its_commands),
         cmocka_unit_test(an_event_wait_is_for_what_was_recorded),
         cmocka_unit_test(a_call_may_wait_for_its_copy),
+        cmocka_unit_test(a_call_that_blocks_waits_for_the_last_work),
         cmocka_unit_test(threads_hand_over_to_each_other),
         cmocka_unit_test(work_is_given_when_a_thread_is_idle),
         cmocka_unit_test(a_sleeping_thread_is_woken_by_a_busy_one),
