@@ -140,15 +140,15 @@ bool rp_describes_ctf(const uint8_t *head, size_t n)
            (n >= 4 && (!memcmp(head, packet, 4) || !memcmp(head, other, 4)));
 }
 
-static bool describes_ctf(const char *folder, const char *name)
+static bool describes_ctf(struct rp_walk *w, const char *folder, const char *name)
 {
-    char path[4096];
     uint8_t head[10];
 
-    if (strcmp(name, "metadata") != 0 || strlen(folder) > sizeof path - 16)
+    if (strcmp(name, "metadata") != 0)
         return false;
-    snprintf(path, sizeof path, "%s/metadata", folder);
-    FILE *f = fopen(path, "re");
+    /* not an array: folders are walked by recursion, and a compiler may give each level its room */
+    const char *path = rp_arena_printf(&w->arena, "%s/metadata", folder);
+    FILE *f = path ? fopen(path, "re") : NULL;
     if (!f)
         return false;
     size_t n = fread(head, 1, sizeof head, f);
@@ -170,7 +170,7 @@ bool rp_excerpt_of(const char *name, char *out, size_t cap)
 /* The list is sorted. */
 static bool is_excerpt(const struct child_list *list, const char *name)
 {
-    char wanted[512];
+    char wanted[256];
     size_t i;
 
     if (!rp_excerpt_of(name, wanted, sizeof wanted))
@@ -192,7 +192,7 @@ static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits
 
     /* A CTF trace is a folder: its metadata represents all its files. */
     for (size_t i = 0; i < list.n; i++) {
-        if (describes_ctf(level->path, list.at[i].name)) {
+        if (describes_ctf(w, level->path, list.at[i].name)) {
             list.at[0] = (struct child){list.at[i].name, true};
             list.n = 1;
         }

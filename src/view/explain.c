@@ -185,12 +185,14 @@ static void put_gap(struct explain *x, const struct rp_idle_rank *device,
     int64_t end = rp_view_time(rank_at(x, r), rp_ns_sum(gap->begin_ns, gap->dur_ns));
     if (!is_seen(x, begin, end))
         return;
+    /* A new text gets the next number, so the order of these two is not left to the compiler. */
+    const int64_t after = text_id(x, gap->after), host = text_id(x, gap->host);
+
     put_next(x);
     rp_out_printf(
         x->to, "[%zu,%" PRId64 ",%" PRId64 ",%" PRId64 ",%zu,%" PRId64 ",%" PRId64 ",%" PRId64 "]",
         x->run->first + r, device->device == RP_ABSENT_I64 ? -1 : device->device, begin,
-        rp_ns_between(begin, end), cause_id(gap->cause), gap->cause_ns, text_id(x, gap->host),
-        text_id(x, gap->after));
+        rp_ns_between(begin, end), cause_id(gap->cause), gap->cause_ns, host, after);
 }
 
 /* ------------------------------------------------------------------ pauses of the host */
@@ -451,11 +453,14 @@ static void put_stretches(struct explain *x, const stretch_vec *list)
 
         if (!is_seen(x, s->begin_ns, s->end_ns))
             continue;
+        /* A new text gets the next number, so the order of these two is not left to the compiler.
+         */
+        const int64_t name = text_id(x, s->name), kind = text_id(x, s->kind);
+
         put_next(x);
         rp_out_printf(x->to, "%zu,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64,
                       x->run->first + s->rank, s->track == RP_NONE ? -1 : (int64_t)s->track,
-                      s->begin_ns, rp_ns_between(s->begin_ns, s->end_ns), text_id(x, s->kind),
-                      text_id(x, s->name));
+                      s->begin_ns, rp_ns_between(s->begin_ns, s->end_ns), kind, name);
     }
     rp_out_text(x->to, "],");
 }
