@@ -613,6 +613,35 @@ static void test_regular_evaluation(void **state)
     rp_trace_free(trace);
 }
 
+/* The steps found in 25 rounds of n operators, where an evaluation follows every fifth, and one of
+   every five has another operator in place of one. */
+static uint32_t steps_beside_evaluation(size_t n)
+{
+    static struct loop_thread t;
+
+    t.n = 0;
+    t.now = 0;
+    for (int i = 0; i < 25; i++) {
+        run_operators(&t, i % 5 == 2 ? "aten::sort" : "AddmmBackward0", 1, 10);
+        run_operators(&t, "AddmmBackward0", n - 23, 10);
+        train(&t, "Optimizer.step#Sign.step", "aten::linear");
+        if (i % 5 == 4)
+            run_operators(&t, "aten::linear", 60, 10);
+    }
+    struct rp_trace *trace = OF(t);
+    uint32_t nsteps = trace->nsteps;
+    rp_trace_free(trace);
+    return nsteps;
+}
+
+/* With a fiftieth of other work, a round is another one, and five of them are a step. */
+static void an_evaluation_follows_rounds_that_are_the_same(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(steps_beside_evaluation(50), 5);
+    assert_int_equal(steps_beside_evaluation(51), 25);
+}
+
 /* One operation of an executable that runs on the host, after the call of it. */
 static void run_operation(struct loop_thread *t, const char *module, int64_t run_id, int64_t ns)
 {
@@ -959,6 +988,7 @@ int test_steps_loop(void)
         cmocka_unit_test(test_optimizers_told_apart),
         cmocka_unit_test(test_unequal_optimizers),
         cmocka_unit_test(test_regular_evaluation),
+        cmocka_unit_test(an_evaluation_follows_rounds_that_are_the_same),
         cmocka_unit_test(test_runs_on_the_host),
         cmocka_unit_test(test_loader_of_validation),
         cmocka_unit_test(test_functions_of_tensorflow),
