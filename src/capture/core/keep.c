@@ -63,9 +63,10 @@ void rp_core_keep_init(void)
 
 void rp_core_keep_forget(void)
 {
-    keep.step = keep.quiet = keep.moment = keep.moment_ns = keep.worst_ns = 0;
+    keep.step = keep.quiet = 0;
     keep.kept = 0;
-    keep.kept_ns = 0;
+    keep.moment = keep.kept_ns = 0;
+    keep.moment_ns = keep.worst_ns = 0;
     atomic_store(&keep.wanted, 0);
 }
 
