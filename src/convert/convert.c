@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct convert_root {
     size_t nwritten;
@@ -40,6 +41,7 @@ struct convert {
     const char *output;     /* as it was given */
     const struct rp_dataset *dataset;
     bool folder;             /* the output is one */
+    bool made_folder;        /* and it did not exist before */
     struct rp_written *rows; /* one row per source; input is set when the output is written */
     pthread_mutex_t lock;    /* for the next three */
     struct rp_arena *arena;
@@ -126,11 +128,12 @@ static bool has_ending(const struct rp_writer *writer, const char *path)
     return false;
 }
 
-enum rp_code rp_convert_folder(const char *path, size_t n, struct rp_err *err)
+enum rp_code rp_convert_folder(const char *path, size_t n, bool *made, struct rp_err *err)
 {
-    return mkdir(path, 0777) && (errno != EEXIST || !is_folder(path))
-               ? rp_err_set_os(err, errno, "cannot make the folder '%s' for %zu files", path, n)
-               : RP_OK;
+    *made = mkdir(path, 0777) == 0;
+    return *made || (errno == EEXIST && is_folder(path))
+               ? RP_OK
+               : rp_err_set_os(err, errno, "cannot make the folder '%s' for %zu files", path, n);
 }
 
 /* Fills the row of an output that was written; rows without an input have not been written. */
@@ -254,7 +257,7 @@ static enum rp_code convert_merged(struct convert *convert, const struct rp_load
                     "'%s' holds several ranks, each of which needs a file: give a folder, a name "
                     "without ending, and '--to %s', or choose one with '--ranks'",
                     loaded->source->name, convert->writer->name);
-            RP_TRY(rp_convert_folder(output, wanted, err));
+            RP_TRY(rp_convert_folder(output, wanted, &convert->made_folder, err));
             convert->folder = true;
             row->output = name_in_folder(convert, output, loaded->index, loaded->source->name,
                                          convert->arena);
@@ -420,7 +423,7 @@ enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *datas
                           " without ending, and '--to %s'",
                           output, n, convert.writer->name);
     if (folder)
-        RP_TRY(rp_convert_folder(output, n, err));
+        RP_TRY(rp_convert_folder(output, n, &convert.made_folder, err));
     for (size_t i = 0; i < n; i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
 
@@ -432,6 +435,8 @@ enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *datas
     }
     pthread_mutex_init(&convert.lock, NULL);
     enum rp_code code = convert_all(&convert, ctx, result, out, err);
+    if (code != RP_OK && convert.made_folder)
+        rmdir(output); /* only if nothing was written into it */
     pthread_mutex_destroy(&convert.lock);
     rp_vec_release(&convert.more);
     rp_vec_release(&convert.numbers);

@@ -29,8 +29,8 @@ struct rp_written_list {
 
 struct rp_scrub;
 
-/* Makes the folder for the outputs of n inputs, unless it already exists. */
-enum rp_code rp_convert_folder(const char *path, size_t n, struct rp_err *err);
+/* Makes the folder for the outputs of n inputs, unless it already exists (made tells which). */
+enum rp_code rp_convert_folder(const char *path, size_t n, bool *made, struct rp_err *err);
 
 /* Writes all inputs as the settings `output` and `to` tell; the list is in the arena of the result.
    scrub first removes secrets, or is NULL. */

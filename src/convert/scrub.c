@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOST_LEFT 1000
 RP_LIMIT(MOST_LEFT, "places of a file", "--check lists no more of them");
@@ -591,14 +592,19 @@ static enum rp_code scrub_logs(const struct rp_dataset *dataset, const struct rp
         return rp_err_set(err, RP_USAGE,
                           "logs of torch.compile are written with '--output', or checked with "
                           "'--check'");
+    bool made = false;
+    enum rp_code code = RP_OK;
     if (n > 1 && output)
-        RP_TRY(rp_convert_folder(output, n, err));
-    for (size_t i = 0; i < n; i++)
+        RP_TRY(rp_convert_folder(output, n, &made, err));
+    for (size_t i = 0; code == RP_OK && i < n; i++)
         if (is_log(dataset, i))
-            RP_TRY(scrub_log(dataset, i,
+            code = scrub_log(dataset, i,
                              n > 1 && output ? log_in_folder(dataset, i, output, &result->arena)
                                              : output,
-                             scrub, err));
+                             scrub, err);
+    if (code != RP_OK && made)
+        rmdir(output); /* only if nothing was written into it */
+    RP_TRY(code);
     return scrub->check ? list_left(scrub, result, err) : list_removed(scrub, result, err);
 }
 

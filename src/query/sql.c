@@ -134,11 +134,11 @@ static enum rp_code sql_failed(struct connection *c, int status, struct rp_err *
         return rp_err_set(err, RP_CANCELLED, "the query was cancelled");
     if (status == SQLITE_INTERRUPT)
         return rp_err_set(err, RP_LIMIT,
-                          "the query takes more than %.4g s; '--timeout' gives it more time",
+                          "the query takes longer than %.4g s, which is its limit (timeout)",
                           (double)c->limit_ns / 1e9);
     if (status == SQLITE_NOMEM)
         return rp_err_set(err, RP_LIMIT,
-                          "the query needs more memory than it may use; '--memory' gives it more");
+                          "the query needs more memory than its limit allows (memory)");
     for (size_t i = 0; i < RP_TABLE_COUNT; i++)
         if (c->vtabs[i].err.code != RP_OK) {
             *err = c->vtabs[i].err;
