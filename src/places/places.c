@@ -798,18 +798,19 @@ static enum rp_code choose(struct finder *f, struct rp_err *err)
 /* ------------------------------------------------------------------ the answer */
 
 /* Courses and collectives without the time by which clocks were set. */
-static enum rp_code undo_steps(struct finder *f, struct rp_places_input *in, struct rp_err *err)
+static enum rp_code undo_steps(struct rp_places_input *in, struct rp_arena *arena,
+                               struct rp_err *err)
 {
-    const struct rp_course **courses = RP_ARENA_NEW(f->arena, const struct rp_course *, in->n + 1);
+    const struct rp_course **courses = RP_ARENA_NEW(arena, const struct rp_course *, in->n + 1);
     const struct rp_collectives **lists =
-        RP_ARENA_NEW(f->arena, const struct rp_collectives *, in->n + 1);
+        RP_ARENA_NEW(arena, const struct rp_collectives *, in->n + 1);
 
     RP_TRY(rp_err_need(courses && lists, err, "comparing ranks"));
     for (size_t r = 0; r < in->n; r++) {
         courses[r] = in->courses[r];
         lists[r] = in->lists[r];
-        RP_TRY(rp_course_undo_steps(&in->rendezvous->clocks[r], &courses[r], &lists[r], f->arena,
-                                    err));
+        RP_TRY(
+            rp_course_undo_steps(&in->rendezvous->clocks[r], &courses[r], &lists[r], arena, err));
     }
     in->courses = courses;
     in->lists = lists;
@@ -818,11 +819,6 @@ static enum rp_code undo_steps(struct finder *f, struct rp_places_input *in, str
 
 static enum rp_code find_places(struct finder *f, struct rp_err *err)
 {
-    struct rp_places_input in = *f->in;
-
-    if (in.rendezvous->nset)
-        RP_TRY(undo_steps(f, &in, err));
-    f->in = &in;
     RP_TRY(
         rp_rerun_init(&f->rerun, f->in->courses, f->in->lists, f->in->n, f->in->rendezvous, err));
     f->out->recorded_ns = f->rerun.recorded_ns;
@@ -842,7 +838,8 @@ static enum rp_code find_places(struct finder *f, struct rp_err *err)
 enum rp_code rp_places_find(const struct rp_places_input *in, struct rp_arena *arena,
                             struct rp_places *out, struct rp_err *err)
 {
-    struct finder f = {.in = in, .out = out, .arena = arena};
+    struct rp_places_input own = *in;
+    struct finder f = {.in = &own, .out = out, .arena = arena};
 
     *out = (struct rp_places){0};
     for (size_t r = 0; r < in->n; r++)
@@ -850,6 +847,8 @@ enum rp_code rp_places_find(const struct rp_places_input *in, struct rp_arena *a
             return RP_OK;
     if (in->n < 2 || !in->rendezvous->n)
         return RP_OK;
+    if (in->rendezvous->nset)
+        RP_TRY(undo_steps(&own, arena, err));
     enum rp_code code = find_places(&f, err);
     rp_rerun_release(&f.rerun);
     rp_vec_release(&f.sets);

@@ -229,7 +229,7 @@ void rp_capture_note_end(void);
    files are recorded, the rest is counted as lost. `strict`: seccomp's strict mode, where the
    kernel also takes the calling thread's clocks away (it disables rdtsc): its events are lost. */
 void rp_capture_seal(bool strict);
-/* Before a filter for all threads is installed, and after it was refused. The filter is also for the
-   helper thread, which therefore ends before. */
+/* Before a filter for all threads is installed, and after it was refused. The filter is also for
+   the helper thread, which therefore ends before. */
 void rp_capture_seal_all(void);
 void rp_capture_unseal(void);
