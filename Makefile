@@ -58,7 +58,7 @@ minimal:   ## the tests of a build with libc and zlib only
 aarch64-build: ## cross build for aarch64, with its tests
 	tools/install-deps aarch64
 	tools/sysroot-aarch64 "$$BUILD-aarch64/sysroot"
-	$(call build,aarch64,-aarch64,all tests)
+	$(call build,aarch64,-aarch64,$(or $(AARCH64_TARGETS),all tests))
 aarch64: aarch64-build ## and run the unit tests and corpora under qemu
 	$(call ctest,-aarch64) -R '^(unit|corpus)_'
 fmt:       ## format the C sources
