@@ -451,16 +451,16 @@ static void a_query_has_an_end(void **state)
                      RP_LIMIT);
     assert_int_equal(run_sql(*state, wide, (struct rp_sql_limits){.ns = 30 * MS}, &err), RP_LIMIT);
     assert_int_equal(run_sql(*state, walks, (struct rp_sql_limits){.ns = 30 * MS}, &err), RP_LIMIT);
-    assert_non_null(strstr(err.text, "--timeout"));
+    assert_non_null(strstr(err.text, "timeout"));
     assert_int_equal(
         run_sql(*state, large, (struct rp_sql_limits){.bytes = 8 << 20, .ns = 60000 * MS}, &err),
         RP_LIMIT);
-    assert_non_null(strstr(err.text, "--memory"));
+    assert_non_null(strstr(err.text, "memory"));
     for (size_t i = 0; i < sizeof heavy / sizeof *heavy; i++) {
         assert_int_equal(run_sql(*state, heavy[i],
                                  (struct rp_sql_limits){.bytes = 8 << 20, .ns = 60000 * MS}, &err),
                          RP_LIMIT);
-        assert_non_null(strstr(err.text, "--memory"));
+        assert_non_null(strstr(err.text, "memory"));
     }
     assert_int_equal(run_sql(*state, long_list,
                              (struct rp_sql_limits){.bytes = 8 << 20, .ns = 60000 * MS}, &err),
