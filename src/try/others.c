@@ -9,6 +9,7 @@
 #include "try/against.h"
 #include "try/place.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -327,11 +328,14 @@ enum rp_code rp_try_other_make(struct rp_try_session *s, const char *what, const
                                struct rp_arena *arena, struct rp_try_other *out, struct rp_err *err)
 {
     char top[PATH_MAX], path[PATH_MAX], commit[OUTPUT], text[OUTPUT], revision[512];
-    const char *to = rp_arena_textf(arena, "%s/other%zu", s->scratch, s->started++);
+    const char *around = rp_arena_textf(arena, "%s/other%zu", s->scratch, s->started++);
+    const char *to = rp_arena_textf(arena, "%s/program", around);
     struct stat st;
     bool git = find_top(s, top), exists = realpath(what, path) && !stat(path, &st);
 
     *out = (struct rp_try_other){.what = what, .name = what};
+    if (mkdir(around, 0755))
+        return rp_err_set_os(err, errno, "cannot make the folder '%s'", around);
     snprintf(revision, sizeof revision, "%s^{commit}", what);
     if (exists && S_ISDIR(st.st_mode)) {
         move_program(s, s->cwd, path, arena, &out->program);
@@ -351,7 +355,7 @@ enum rp_code rp_try_other_make(struct rp_try_session *s, const char *what, const
         return rp_err_set(err, RP_UNSUPPORTED, "'--prepare' failed in '%s': %s", what,
                           last_line(text));
     if (!s->allow_writes) /* like yours: what it writes in one round is gone in the next */
-        rp_try_place_add(&s->folders, to);
+        rp_try_place_add(&s->folders, around); /* with "../file", which is then beside it */
     return rp_arena_check(arena, "preparing programs", err);
 }
 
