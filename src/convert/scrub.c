@@ -57,7 +57,8 @@ static const struct rp_field left_fields[] = {
     RP_FIELD(struct rp_left, file, STR, NONE, "file", "the file", RP_SHORTEN),
     RP_FIELD(
         struct rp_left, line, I64, COUNT, "line",
-        "line of the unpacked file, from 1; absent where the file is not text, or writes the text in another way",
+        "line of the unpacked file, from 1; absent where the file is not text, or writes the text "
+        "in another way",
         RP_NULLABLE),
     RP_FIELD(struct rp_left, offset, I64, COUNT, "offset", "byte of the unpacked file, from 0",
              RP_NULLABLE),

@@ -526,11 +526,13 @@ static const struct rp_option options[] = {
     {"form", 0, RP_OPT_CHOICE, "table|torch_xla", "table",
      "how they are printed: as other answers, or in the form of torch_xla's reports", 0},
     {"watch", 0, RP_OPT_FLAG, NULL, NULL,
-     "show a screen of the ranks of a job under 'record --light' until it ends; for others, print again and again",
+     "show a screen of the ranks of a job under 'record --light' until it ends; for others, print "
+     "again and again",
      0},
     {"interval", 0, RP_OPT_DURATION, "TIME", "2s", "with --watch: time between two updates", 0},
     {"alert-over", 0, RP_OPT_RATIO, "SHARE", "10%",
-     "with --watch: a rank that is late, or steps that are longer, by less than this is not an alert",
+     "with --watch: a rank that is late, or steps that are longer, by less than this is not an "
+     "alert",
      0},
     {"on-alert", 0, RP_OPT_TEXT, "COMMAND", NULL,
      "with --watch: run it for each new alert, with its text in REPRISE_ALERT", 0},
@@ -542,7 +544,8 @@ static const struct rp_option options[] = {
      "serve /metrics to Prometheus on this machine, until interrupted", 0},
     {"port", 0, RP_OPT_INT, "0..65535", "9464", "with --serve: port of 127.0.0.1; 0: any", 0},
     {"keep", 0, RP_OPT_DURATION, "TIME", "5m",
-     "with --serve: how long the last numbers of an ended process are served; --clean then removes its file",
+     "with --serve: how long the last numbers of an ended process are served; --clean then "
+     "removes its file",
      0},
     {"prometheus", 0, RP_OPT_PATH, "FILE", NULL,
      "also write the text that Prometheus reads; '-': only that", 0},
@@ -554,12 +557,12 @@ const struct rp_question_row rp_ask_metrics = {
         {.name = "metrics",
          .group = "capture",
          .summary = "timings and counters of running and ended programs",
-         .details =
-             "Shows what programs with <reprise/metrics.h> count: while they run, without "
-             "stopping them, or after they have ended, however they ended. Without an "
-             "argument, all running programs of this user. A folder is a job: its ranks "
-             "are added up. Two sources are compared. Metric reports of torch_xla, "
-             "torch.lazy and Ratex are read as well; times that those print incorrectly are corrected.",
+         .details = "Shows what programs with <reprise/metrics.h> count: while they run, without "
+                    "stopping them, or after they have ended, however they ended. Without an "
+                    "argument, all running programs of this user. A folder is a job: its ranks "
+                    "are added up. Two sources are compared. Metric reports of torch_xla, "
+                    "torch.lazy and Ratex are read as well; times that those print incorrectly are "
+                    "corrected.",
          .examples = "reprise metrics\tall running programs\n"
                      "reprise metrics 4711\tone process\n"
                      "reprise metrics 4711 --watch\tfollow it\n"

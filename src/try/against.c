@@ -13,7 +13,8 @@
 
 static const struct rp_field row_fields[] = {
     ROW(rank, I64, COUNT, "rank",
-        "rank among several, 1 is the fastest; equal to that of 'yours' where the two cannot be told apart",
+        "rank among several, 1 is the fastest; equal to that of 'yours' where the two cannot be "
+        "told apart",
         RP_NULLABLE),
     ROW(name, STR, NONE, "program",
         "name as it was given, with its commit if it is a revision of git; or 'yours'", 0),
@@ -21,7 +22,8 @@ static const struct rp_field row_fields[] = {
     ROW(same, STR, NONE, "same?", "how the parameters changed, or what was printed", 0),
     ROW(start, STR, NONE, "start-up", "text output only", RP_SCREEN),
     ROW(verdict, STR, NONE, NULL,
-        "how yours compares with it: faster, slower, equal, noisy, refused or failed; 'yours' in its own row",
+        "how yours compares with it: faster, slower, equal, noisy, refused or failed; 'yours' in "
+        "its own row",
         0),
     ROW(by, STR, NONE, NULL, "the clock that decides: wall clock or processor time; or null", 0),
     ROW(reason, STR, NONE, NULL, "why it failed or was refused, or null", 0),

@@ -481,8 +481,7 @@ enum rp_code rp_try_probe(struct rp_try_session *s, struct rp_err *err)
     return code;
 }
 
-/* What the hook wrote at the end of a program whose steps are known: their number, and the update.
- */
+/* What the hook wrote at the end of a program whose steps are known: their number and update. */
 static void note_tally(struct rp_try_variant *v)
 {
     long long steps = 0;

@@ -172,8 +172,8 @@ static void packet_write_head(struct rp_core_stream *s, uint8_t *at, size_t room
 }
 
 /* Creates the stream's next chunk, of RP_CORE_FIRST bytes. Its file has a hidden name until the
-   header is written, because another thread may end the process meanwhile. Returns 0 or an error.
- */
+   header is written, because another thread may end the process meanwhile. Returns 0 or
+   an error. */
 static int chunk_create_first(struct rp_core_stream *s, struct rp_core_chunk *c)
 {
     _Alignas(struct rp_ctf_packet) uint8_t page[RP_CORE_FIRST] = {0};

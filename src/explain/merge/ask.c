@@ -53,7 +53,8 @@ static const struct rp_field conflict_fields[] = {
     CONFLICT(by_ns, I64, NS, "by", "how much the facts contradict each other", 0),
     CONFLICT(
         against, STR, NONE, "contradicts",
-        "the collective or message that requires the opposite; null: the common clock of the two requires it",
+        "the collective or message that requires the opposite; null: the common clock of the two "
+        "requires it",
         0),
     RP_FIELD_END};
 static const struct rp_type conflict_type = {"conflict", sizeof(struct rp_merge_conflict),
@@ -299,8 +300,8 @@ static const struct rp_option merge_options[] = {
     {"to", 0, RP_OPT_CHOICE, "rpt|json|perfetto|csv|sqlite", NULL,
      "format of the output (default: by the ending of FILE)", 0},
     {"hosts", 0, RP_OPT_TEXT, "auto|none|folder|N[,N…]", "auto",
-     "which ranks share a clock: those with the same boot or host name in their traces, none, those "
-     "in one folder, every N, or the first N, the next N …",
+     "which ranks share a clock: those with the same boot or host name in their traces, none, "
+     "those in one folder, every N, or the first N, the next N …",
      0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
     {"same-rank", 0, RP_OPT_FLAG, NULL, NULL,

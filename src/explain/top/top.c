@@ -848,10 +848,12 @@ static const struct rp_option top_options[] = {
     {"sort", 's', RP_OPT_CHOICE, RP_TOP_SORTS, "total",
      "sort key, largest first; of stacks, functions and lines self is the default", 0},
     {"flat", 0, RP_OPT_FLAG, NULL, NULL,
-     "a row for each numbered module or annotation (layers.0, layers.1), and for the outermost Python frames",
+     "a row for each numbered module or annotation (layers.0, layers.1), and for the outermost "
+     "Python frames",
      0},
     {"tree", 0, RP_OPT_FLAG, NULL, NULL,
-     "a tree of modules and annotations, or of what '--by' names; 30 rows unless '--limit' is given",
+     "a tree of modules and annotations, or of what '--by' names; 30 rows unless '--limit' is "
+     "given",
      0},
     {"depth", 0, RP_OPT_INT, "N", NULL, "with '--tree': at most N levels", 0},
     {"focus", 0, RP_OPT_TEXT, "NAME", NULL,
@@ -862,7 +864,8 @@ static const struct rp_option top_options[] = {
     {"counter-table", 0, RP_OPT_PATH, "FILE", NULL,
      "the same, from a CSV file of Radeon Compute Profiler, joined by the order of kernels", 0},
     {"width", 0, RP_OPT_CHOICE, RP_STACKS_WIDTHS, "cpu",
-     "what the width of stacks stands for: time on a processor; with waiting; device work launched in them; time in which the device is idle",
+     "what the width of stacks stands for: time on a processor; with waiting; device work "
+     "launched in them; time in which the device is idle",
      0},
     {"split", 0, RP_OPT_CHOICE, RP_STACKS_SPLITS, NULL, "split stacks by thread, step or rank", 0},
     {"dumps", 0, RP_OPT_PATH, "DIR", NULL,

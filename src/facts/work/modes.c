@@ -73,9 +73,8 @@ static int valley_after(const struct axis *a, int p)
     return lowest;
 }
 
-/* The height of the valley after a peak, as a share of the lower peak: 0 is empty, 1 is not a
- * valley.
- */
+/* The height of the valley after a peak, as a share of the lower peak: 0 is empty, at 1
+ * there is no valley. */
 static double depth_after(const struct axis *a, int p)
 {
     double left = a->density[a->peak[p]], right = a->density[a->peak[p + 1]];
