@@ -402,10 +402,105 @@ static void copies_are_device_work(void **state)
     measured_release(&m);
 }
 
+/* Where the work of one step belongs, and how long it is shown: to the next mark, or to the end of
+   its own if there is a break. */
+static void a_step_is_a_scope(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 90},
+        {'X', "user_annotation", "ProfilerStep#2", 1, 1, 100, 80},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 50, 4, 5},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 95, 4, 6}, /* between the marks */
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 150, 4, 7},
+        {'X', "kernel", "a", 0, 7, 60, 10, 5, 7},
+        {'X', "kernel", "a", 0, 7, 99, 6, 6, 7},
+        {'X', "kernel", "a", 0, 7, 155, 40, 7, 7},
+    };
+    struct measured m = MEASURE(rows);
+    struct rp_scope s = rp_scope_of_step(m.t, 0);
+
+    UNUSED_STATE(state);
+    assert_true(s.limited && s.by_launch);
+    assert_int_equal(s.step, 1);
+    assert_int_equal(s.begin_ns, 0);
+    assert_int_equal(s.end_ns, 100);
+    assert_int_equal(s.span.begin_ns, 0);
+    assert_int_equal(s.span.end_ns, 105);
+    s = rp_scope_of_step(m.t, 1);
+    assert_int_equal(s.step, 2);
+    assert_int_equal(s.begin_ns, 100);
+    assert_int_equal(s.end_ns, 180);
+    assert_int_equal(s.span.begin_ns, 105);
+    assert_int_equal(s.span.end_ns, 195);
+    m.t->steps[0].flags |= RP_STEP_BREAK_AFTER | RP_STEP_ON_DEVICE;
+    m.t->steps[0].work_end_ns = 70;
+    s = rp_scope_of_step(m.t, 0);
+    assert_false(s.by_launch);
+    assert_int_equal(s.end_ns, 90);
+    assert_int_equal(s.span.end_ns, 90);
+    measured_release(&m);
+}
+
+static void a_window_is_a_scope(void **state)
+{
+    static const struct row rows[] = {{'X', "cpu_op", "aten::mm", 1, 1, 100, 80}};
+    static const struct {
+        int64_t begin, end, span_begin, span_end;
+    } cases[] = {{110, 120, 110, 120},
+                 {50, 120, 100, 120},
+                 {110, 900, 110, 180},
+                 {200, 300, 200, 200},
+                 {0, 50, 100, 100}};
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rp_scope s = rp_scope_of_window(t, cases[i].begin, cases[i].end);
+
+        assert_true(s.limited && !s.by_launch);
+        assert_int_equal(s.step, 0);
+        assert_int_equal(s.begin_ns, cases[i].begin);
+        assert_int_equal(s.end_ns, cases[i].end);
+        assert_int_equal(s.span.begin_ns, cases[i].span_begin);
+        assert_int_equal(s.span.end_ns, cases[i].span_end);
+    }
+    rp_trace_free(t);
+}
+
+/* Work is kept if it touches a segment from before, and begins before its end. */
+static void work_of_segments(void **state)
+{
+    static const struct {
+        int64_t ts, dur;
+        bool kept;
+    } items[] = {{-20, 19, false}, {-20, 20, true}, {0, 1, true},    {49, 500, true},
+                 {50, 10, false},  {50, 49, false}, {50, 50, true},  {99, 2, true},
+                 {149, 9, true},   {150, 9, false}, {160, 0, false}, {70, 400, true}};
+    enum { N = sizeof items / sizeof items[0] };
+    struct rp_interval at[] = {{0, 50}, {100, 150}};
+    const struct rp_segments s = {2, at};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < N; i++) {
+        const struct row row[] = {{'X', "kernel", "k", 0, 7, items[i].ts, items[i].dur, 0, 7}};
+        struct rp_trace *t = TRACE_OF(row);
+        struct rp_work w;
+
+        assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+        rp_segments_keep_work(&s, &w);
+        assert_int_equal(w.items.n, items[i].kept);
+        rp_work_release(&w);
+        rp_trace_free(t);
+    }
+}
+
 int test_step_times(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_host_runs_ahead),
+        cmocka_unit_test(a_step_is_a_scope),
+        cmocka_unit_test(a_window_is_a_scope),
+        cmocka_unit_test(work_of_segments),
         cmocka_unit_test(the_host_sets_the_pace),
         cmocka_unit_test(one_step),
         cmocka_unit_test(work_of_the_step_before),
