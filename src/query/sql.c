@@ -100,30 +100,41 @@ static void restrict_connection(struct connection *c)
     sqlite3_progress_handler(c->sql, STEPS, look_at_clock, c);
 }
 
-/* The table, column or function that is most like the name that SQLite does not know; NULL: none.
- */
-static const char *nearest_name(const char *message, struct rp_arena *arena)
+/* Adds what may help to SQLite's message about a name that it does not know: the most similar one,
+   or which tables have a column that those of the query lack. */
+static const char *hint_of_name(const char *message, struct rp_arena *arena)
 {
     static const char *const functions[] = {"median", "quantile",     "stddev", "histogram", "arg",
                                             "avg",    "group_concat", "total",  NULL};
     bool column = !strncmp(message, "no such column: ", 16);
     const char *name = strrchr(message, ' '), *names[RP_TABLE_COUNT * RP_TABLE_COLUMNS_MAX + 1];
+    const char *near, *owners = "";
     size_t n = 0;
 
-    if (!strncmp(message, "no such function: ", 18))
-        return rp_closest_word(rp_arena_text(arena, name + 1), functions);
+    if (!strncmp(message, "no such function: ", 18)) {
+        near = rp_closest_word(rp_arena_text(arena, name + 1), functions);
+        return near ? rp_arena_textf(arena, "; did you mean '%s'?", near) : "";
+    }
     if (!column && strncmp(message, "no such table: ", 15) != 0)
-        return NULL;
+        return "";
+    if (strrchr(name, '.')) /* k.nmae */
+        name = strrchr(name, '.');
+    name = rp_arena_text(arena, name + 1);
     for (size_t i = 0; i < RP_TABLE_COUNT; i++)
         if (!column)
             names[n++] = rp_tables_all[i].name;
         else
-            for (size_t k = 0; k < rp_tables_all[i].ncolumns; k++)
+            for (size_t k = 0; k < rp_tables_all[i].ncolumns; k++) {
                 names[n++] = rp_tables_all[i].columns[k].name;
+                if (!strcmp(names[n - 1], name))
+                    owners = rp_arena_textf(arena, "%s%s'%s'", owners, *owners ? ", " : "",
+                                            rp_tables_all[i].name);
+            }
     names[n] = NULL;
-    if (strrchr(name, '.')) /* k.nmae */
-        name = strrchr(name, '.');
-    return rp_closest_word(rp_arena_text(arena, name + 1), names);
+    if (*owners)
+        return rp_arena_textf(arena, "; it is a column of %s", owners);
+    near = rp_closest_word(name, names);
+    return near ? rp_arena_textf(arena, "; did you mean '%s'?", near) : "";
 }
 
 static enum rp_code sql_failed(struct connection *c, int status, struct rp_err *err)
@@ -147,10 +158,8 @@ static enum rp_code sql_failed(struct connection *c, int status, struct rp_err *
     if (status == SQLITE_AUTH)
         return rp_err_set(err, RP_USAGE, "a query can only read: %s", sqlite3_errmsg(c->sql));
     const char *message = sqlite3_errmsg(c->sql);
-    const char *near = nearest_name(message, &arena);
-    enum rp_code code =
-        rp_err_set(err, status == SQLITE_TOOBIG ? RP_LIMIT : RP_USAGE, "%s%s%s%s", message,
-                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    enum rp_code code = rp_err_set(err, status == SQLITE_TOOBIG ? RP_LIMIT : RP_USAGE, "%s%s",
+                                   message, hint_of_name(message, &arena));
     rp_arena_release(&arena);
     return code;
 }

@@ -30,6 +30,8 @@ static const struct rp_name_pattern patterns[] = {
     {"flash::", RP_NAME_ATTENTION, "FlashAttention 3"},
     {"fmha", RP_NAME_ATTENTION, "cuDNN, CUTLASS and CK fused attention"},
     {"attention", RP_NAME_ATTENTION, "scaled_dot_product_attention and most others"},
+    {"flash_attn", RP_NAME_ATTENTION, "llama.cpp and FlashAttention's operators"},
+    {"gated_delta", RP_NAME_ATTENTION, "linear attention by the delta rule"},
     {"attn_fwd", RP_NAME_ATTENTION, "Triton's attention"},
     {"attn_bwd", RP_NAME_ATTENTION, "Triton's attention"},
     {"_attn_", RP_NAME_ATTENTION, "AITER and others"},
@@ -44,13 +46,15 @@ static const struct rp_name_pattern patterns[] = {
     {"nchw2cnhw", RP_NAME_LAYOUT, "MIOpen, around a convolution as a matrix product"},
     {"cnhw2nchw", RP_NAME_LAYOUT, "MIOpen, around a convolution as a matrix product"},
 
-    {"convert", RP_NAME_ELEMENTWISE, "casts; before conv, which it begins with"},
+    {"conver", RP_NAME_ELEMENTWISE, "convert and conversion, casts; before conv, with which it begins"},
     {"conv", RP_NAME_CONV, "convolutions of all libraries"},
     {"wgrad", RP_NAME_CONV, "cuDNN, gradient of the weights"},
     {"dgrad", RP_NAME_CONV, "cuDNN, gradient of the data"},
     {"fprop", RP_NAME_CONV, "cuDNN, forward"},
     {"winograd", RP_NAME_CONV, "a convolution algorithm"},
     {"im2col", RP_NAME_CONV, "a convolution as a matrix product"},
+    {"im3d2col", RP_NAME_CONV, "the same in MIOpen, of volumes"},
+    {"col2im", RP_NAME_CONV, "the way back"},
     {"igemm_fwd", RP_NAME_CONV, "MIOpen's implicit matrix products"},
     {"igemm_bwd", RP_NAME_CONV, "MIOpen's implicit matrix products"},
     {"igemm_wrw", RP_NAME_CONV, "MIOpen's implicit matrix products"},
@@ -62,6 +66,7 @@ static const struct rp_name_pattern patterns[] = {
     {"cijk_", RP_NAME_GEMM, "AMD Tensile: names spell the index letters"},
     {"cutlass", RP_NAME_GEMM, "other CUTLASS kernels"},
     {"splitk", RP_NAME_GEMM, "the reduction after a split-K matrix product"},
+    {"mul_mat_", RP_NAME_GEMM, "llama.cpp's products"},
     {"matmul", RP_NAME_GEMM, "operators and Triton kernels"},
     {"addmm", RP_NAME_GEMM, "aten operators"},
     {"aten::mm", RP_NAME_GEMM, "aten operator"},
@@ -71,6 +76,7 @@ static const struct rp_name_pattern patterns[] = {
     {"_bmm", RP_NAME_GEMM, "batched matrix products"},
     {"dot_kernel", RP_NAME_GEMM, "scalar products"},
 
+    {"soft_max", RP_NAME_SOFTMAX, "llama.cpp"},
     {"softmax", RP_NAME_SOFTMAX, "softmax and log-softmax"},
     {"cross_entropy", RP_NAME_SOFTMAX, "loss over a softmax"},
     {"nll_loss", RP_NAME_SOFTMAX, "loss over a softmax"},
@@ -91,6 +97,7 @@ static const struct rp_name_pattern patterns[] = {
     {"groupnorm", RP_NAME_NORM, "group normalisation"},
     {"rms_norm", RP_NAME_NORM, "RMS normalisation"},
     {"rmsnorm", RP_NAME_NORM, "RMS normalisation"},
+    {"l2_norm", RP_NAME_NORM, "of queries and keys, in llama.cpp"},
     {"rowwisemoments", RP_NAME_NORM, "the sums of a group normalisation"},
     {"gammabeta", RP_NAME_NORM, "gradients of a layer normalisation"},
 
@@ -100,6 +107,8 @@ static const struct rp_name_pattern patterns[] = {
     {"index_elementwise", RP_NAME_EMBEDDING, "gather and scatter of aten"},
     {"index_put", RP_NAME_EMBEDDING, "scatter"},
     {"gather", RP_NAME_EMBEDDING, "gather"},
+    {"k_get_rows", RP_NAME_EMBEDDING, "llama.cpp's gather of rows"},
+    {"k_set_rows", RP_NAME_EMBEDDING, "llama.cpp's scatter of rows"},
     {"scatter", RP_NAME_EMBEDDING, "scatter"},
 
     {"sort", RP_NAME_SORT, "radix and segmented sorts"},
@@ -135,6 +144,12 @@ static const struct rp_name_pattern patterns[] = {
     {"aten::mul", RP_NAME_ELEMENTWISE, "aten operator"},
     {"aten::copy_", RP_NAME_ELEMENTWISE, "aten operator"},
     {"loop_", RP_NAME_ELEMENTWISE, "XLA's fused loops"},
+    {"k_bin_bcast", RP_NAME_ELEMENTWISE, "llama.cpp's sums and products of two tensors"},
+    {"quantize_", RP_NAME_ELEMENTWISE, "llama.cpp and others, before a product of small types"},
+    {"scale_f", RP_NAME_ELEMENTWISE, "llama.cpp"},
+    {"rope_", RP_NAME_ELEMENTWISE, "rotary embedding"},
+    {"opwithscalar", RP_NAME_ELEMENTWISE, "MIOpen's OpTensor"},
+    {"opwithcast", RP_NAME_ELEMENTWISE, "MIOpen's OpTensor"},
 };
 
 const struct rp_name_pattern *rp_name_patterns(size_t *n)
