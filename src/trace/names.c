@@ -46,7 +46,8 @@ static const struct rp_name_pattern patterns[] = {
     {"nchw2cnhw", RP_NAME_LAYOUT, "MIOpen, around a convolution as a matrix product"},
     {"cnhw2nchw", RP_NAME_LAYOUT, "MIOpen, around a convolution as a matrix product"},
 
-    {"conver", RP_NAME_ELEMENTWISE, "convert and conversion, casts; before conv, with which it begins"},
+    {"conver", RP_NAME_ELEMENTWISE,
+     "convert and conversion, casts; before conv, with which it begins"},
     {"conv", RP_NAME_CONV, "convolutions of all libraries"},
     {"wgrad", RP_NAME_CONV, "cuDNN, gradient of the weights"},
     {"dgrad", RP_NAME_CONV, "cuDNN, gradient of the data"},
