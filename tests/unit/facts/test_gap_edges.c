@@ -258,9 +258,58 @@ static void pieces_fill_a_gap(void **state)
     assert_int_equal(all, 6405 * US);
 }
 
+/* All idle time of the steps by cause, and whether most of it is a start-up. */
+static void idle_time_is_added_up(void **state)
+{
+    const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 700 * US},
+        {'X', "user_annotation", "ProfilerStep#2", 1, 1, 700 * US, 300 * US},
+        LAUNCH(10 * US, 4 * US, 1),
+        KERNEL(20 * US, 80 * US, 1),
+        LAUNCH(400 * US, 0, 2),
+        KERNEL(405 * US, 95 * US, 2),
+        LAUNCH(710 * US, 0, 3),
+        KERNEL(715 * US, 285 * US, 3),
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_arena arena = RP_ARENA_INIT;
+    int64_t ns[RP_GAP_CAUSES] = {0}, all = 0;
+
+    UNUSED_STATE(state);
+    ns[RP_GAP_LAUNCH_LATENCY] = 1; /* of another rank */
+    assert_code(rp_gaps_sum(t, &arena, ns, NULL), RP_OK);
+    for (size_t i = 0; i < RP_GAP_CAUSES; i++)
+        all += ns[i];
+    /* 20 before the first, 305 and 215 in between */
+    assert_int_equal(all, 540 * US + 1);
+    /* a call has 20 us for what it submits: up to 14, 405 and 715 */
+    assert_int_equal(ns[RP_GAP_LAUNCH_LATENCY], (6 + 5 + 5) * US + 1);
+    assert_int_equal(ns[RP_GAP_NOT_LAUNCHED], all - ns[RP_GAP_LAUNCH_LATENCY]);
+    rp_arena_release(&arena);
+    rp_trace_free(t);
+}
+
+static void most_of_the_idle_time_is_a_start_up(void **state)
+{
+    int64_t ns[RP_GAP_CAUSES] = {0};
+
+    UNUSED_STATE(state);
+    assert_false(rp_gaps_start_up(ns));
+    ns[0] = 20;
+    ns[RP_GAP_CAUSES - 1] = 30;
+    ns[RP_GAP_START_UP] = 50;
+    assert_false(rp_gaps_start_up(ns));
+    ns[RP_GAP_START_UP] = 51;
+    assert_true(rp_gaps_start_up(ns));
+    ns[RP_GAP_CAUSES - 1] = 32;
+    assert_false(rp_gaps_start_up(ns));
+}
+
 int test_gap_edges(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idle_time_is_added_up),
+        cmocka_unit_test(most_of_the_idle_time_is_a_start_up),
         cmocka_unit_test(a_gap_is_short_below_the_tolerance),
         cmocka_unit_test(launched_work_is_on_its_way),
         cmocka_unit_test(what_waits_goes_on_soon),

@@ -273,9 +273,139 @@ static void steps_beside_all_device_work_are_not_judged(void **state)
     rp_arena_release(&arena);
 }
 
+/* A recording of our own has the start-up of its program; what a profiler recorded was chosen. */
+static void a_scope_is_what_is_judged(void **state)
+{
+    static const struct row end[] = {
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 100, 10, 1},
+        {'X', "kernel", RP_OUR_FRAMEWORK, 0, 7, 200, 100, 1, 7},
+        {'X', "cuda_runtime", "cuModuleUnload", 1, 1, 510, 390},
+    };
+
+    UNUSED_STATE(state);
+    for (int ours = 0; ours < 2; ours++) {
+        struct rp_arena arena = RP_ARENA_INIT;
+        struct rp_scope scope = {0};
+        const char *text = "before";
+        struct rp_trace *t = TRACE_OF(end);
+
+        if (ours)
+            t->framework = find_str(t, RP_OUR_FRAMEWORK);
+        assert_code(rp_judged_scope(t, &scope, &arena, &text, NULL), RP_OK);
+        assert_int_equal(scope.njudged, ours);
+        if (ours) {
+            assert_int_equal(scope.judged[0].begin_ns, 200);
+            assert_int_equal(scope.judged[0].end_ns, 300);
+            assert_contains(text, "before the first device work");
+        } else {
+            assert_null(text);
+        }
+        rp_arena_release(&arena);
+        rp_trace_free(t);
+    }
+}
+
+static void slow_calls_of_what_is_judged_are_kept(void **state)
+{
+    static const struct row some[] = {{'X', "cpu_op", "a", 1, 1, 90, 5},
+                                      {'X', "cpu_op", "b", 1, 1, 100, 5},
+                                      {'X', "cpu_op", "c", 1, 1, 199, 5},
+                                      {'X', "cpu_op", "d", 1, 1, 200, 5}};
+    struct rp_interval at = {100, 200};
+    struct rp_judged judged = {.segments = {1, &at}}, all = {0};
+    struct rp_trace *t = TRACE_OF(some);
+    struct rp_slow_call calls[4];
+    struct rp_host_calls host = {0};
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 4; i++)
+        calls[i] = (struct rp_slow_call){.event = event_n(t, i), .self_ns = i};
+    host.slow.at = calls;
+    host.slow.n = 4;
+    rp_judged_keep_calls(&all, t, &host);
+    assert_int_equal(host.slow.n, 4);
+    rp_judged_keep_calls(&judged, t, &host);
+    assert_int_equal(host.slow.n, 2);
+    assert_int_equal(host.slow.at[0].self_ns, 1);
+    assert_int_equal(host.slow.at[1].self_ns, 2);
+    assert_string_equal(rp_judged_words(&all), "");
+    assert_string_equal(rp_judged_words(&judged), " from the first to the last device work");
+    judged.outside.nsteps = 2;
+    assert_string_equal(rp_judged_words(&judged), " in the judged steps");
+    rp_trace_free(t);
+}
+
+/* Each step that was recorded without detail is counted, and how long steps last on the device is
+   what the recorder's events say. */
+static void steps_without_detail(void **state)
+{
+    static const double ms[] = {3.5, 1.5, 2.5, 9};
+    struct rp_builder *b = build_rows(rows, sizeof rows / sizeof rows[0]);
+    struct rp_step steps[6], *own;
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_judged judged;
+    struct rp_outside out;
+    struct rp_trace *t;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 4; i++) {
+        struct rp_arg arg = {.key = str_of(b, "value"), .type = RP_ARG_F64, .v = {.f = ms[i]}};
+        struct rp_raw raw = {.ts_ns = 1000 + 10 * i,
+                             .dur_ns = RP_OPEN_NS,
+                             .name = str_of(b, i < 3 ? "step on the device (ms)" : "other"),
+                             .track = track_of(b, 1, 9),
+                             .origin = origin_of(b, 'C', NULL),
+                             .nargs = 1,
+                             .args = &arg};
+
+        assert_code(rp_builder_shape(b, &arg, 1, &raw.shape, NULL), RP_OK);
+        assert_code(rp_builder_add(b, &raw, NULL), RP_OK);
+    }
+    t = finish_valid(b);
+    assert_code(rp_outside_measure(t, &arena, &out, NULL), RP_OK);
+    assert_int_equal(out.device_steps, 0); /* all have detail */
+    own = t->steps;
+    memcpy(steps, own, sizeof steps);
+    t->steps = steps;
+    steps[1].flags |= RP_STEP_NO_DETAIL;
+    steps[2].flags |= RP_STEP_NO_DETAIL;
+    for (int i = 0; i < 6; i++)
+        steps[i].source = RP_STEP_OPTIMIZER;
+    assert_code(rp_outside_measure(t, &arena, &out, NULL), RP_OK);
+    assert_int_equal(out.without_detail, 2);
+    assert_int_equal(out.device_steps, 3);
+    assert_int_equal(out.device_ns, 2500000);
+    assert_int_equal(out.beside, 0);
+    judged = (struct rp_judged){.segments = {1, &(struct rp_interval){0, 1000}},
+                                .outside = {.nsteps = 6, .without_detail = 2}};
+    assert_string_equal(rp_judged_text(&judged, &arena),
+                        "not counted: 2 of 6 steps, recorded without detail");
+    judged.outside.before_ns = 100;
+    assert_string_equal(rp_judged_text(&judged, &arena),
+                        "not counted: 100 ns before the first step (start-up), 2 of 6 steps, "
+                        "recorded without detail");
+    t->steps = own;
+    rp_arena_release(&arena);
+    rp_trace_free(t);
+}
+
+static void checkpoints_of_activations_save_nothing(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(rp_name_recomputes("torch/utils/checkpoint.py(3): f"));
+    assert_true(rp_name_recomputes("CheckpointFunctionBackward"));
+    assert_true(rp_name_recomputes("checkpoint_wrapper"));
+    assert_false(rp_name_recomputes("save_checkpoint"));
+    assert_false(rp_name_recomputes("torch.save"));
+}
+
 int test_outside(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_scope_is_what_is_judged),
+        cmocka_unit_test(slow_calls_of_what_is_judged_are_kept),
+        cmocka_unit_test(steps_without_detail),
+        cmocka_unit_test(checkpoints_of_activations_save_nothing),
         cmocka_unit_test(without_steps_device_work_is_judged),
         cmocka_unit_test(steps_beside_all_device_work_are_not_judged),
         cmocka_unit_test(breaks_are_named_by_what_ran),

@@ -315,9 +315,176 @@ static void the_time_of_day(void **state)
     rp_trace_free(b);
 }
 
+/* Ten kernels of the device: some whose call the host lacks, some that are copies, and some that
+   have a call in their own recording. Returns whether ids align them. */
+static bool ids_align(int missing, int unlike, int own)
+{
+    struct row host[10], device[20];
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+    size_t n = 0;
+    bool ids;
+
+    for (int i = 0; i < 10; i++) {
+        host[i] = (struct row){'X',
+                               "cuda_runtime",
+                               "cudaLaunchKernel",
+                               1,
+                               1,
+                               100 * i,
+                               10,
+                               i < missing ? 100 + i : i + 1};
+        device[n++] = (struct row){
+            'X', i >= 10 - unlike ? "gpu_memcpy" : "kernel", "a", 0, 7, 1000 + 100 * i, 30, i + 1,
+            7};
+        if (i < own)
+            device[n++] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 900 + 100 * i,
+                                       10,  i + 1};
+    }
+    struct rp_trace *a = trace_of(host, 10), *b = trace_of(device, n);
+    if (align(a, b, &r, &err) != RP_OK)
+        r.by = RP_RECORDERS_NONE;
+    ids = r.by == RP_RECORDERS_IDS;
+    rp_recorders_release(&r);
+    rp_trace_free(a);
+    rp_trace_free(b);
+    return ids;
+}
+
+static void nine_in_ten_ids_must_agree(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(ids_align(0, 0, 0));
+    assert_true(ids_align(1, 0, 0));
+    assert_false(ids_align(2, 0, 0));
+    assert_true(ids_align(0, 1, 0));
+    assert_false(ids_align(0, 2, 0));
+    assert_true(ids_align(0, 0, 1));
+    assert_false(ids_align(0, 0, 2));
+}
+
+/* The first kernel runs longest: what the host has waited for ended when that did. */
+static void a_wait_is_for_all_work_before_it(void **state)
+{
+    struct row rows[4];
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    memcpy(rows, work, sizeof rows);
+    rows[0].dur = 400;
+    struct rp_trace *host = trace_of(calls, 5), *device = TRACE_OF(rows);
+    assert_ok(align(host, device, &r, &err), &err);
+    assert_int_equal(r.low_ns, -1020);
+    assert_int_equal(r.high_ns, 600 - 1520);
+    assert_int_equal(r.offset_ns, -1020 + 50);
+    assert_int_equal(r.uncertainty_ns, 50);
+    rp_recorders_release(&r);
+    rp_trace_free(host);
+    rp_trace_free(device);
+}
+
+/* Ten names whose distances are 0 to 9 µs: the two at the ends do not count. */
+static void one_distance_in_ten_is_left_out_on_each_side(void **state)
+{
+    struct row first[10], second[10];
+    char names[10][8];
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 10; i++) {
+        snprintf(names[i], sizeof names[i], "n%d", i);
+        first[i] = (struct row){'X', "cpu_op", names[i], 1, 1, 100000 * (i + 1) + 1000 * i, 5};
+        second[i] = (struct row){'X', "cpu_op", names[i], 1, 1, 100000 * (i + 1), 5};
+    }
+    struct rp_trace *a = TRACE_OF(first), *b = TRACE_OF(second);
+    assert_ok(align(a, b, &r, &err), &err);
+    assert_int_equal(r.matched, 10);
+    assert_int_equal(r.low_ns, 1000);
+    assert_int_equal(r.high_ns, 8000);
+    assert_int_equal(r.offset_ns, 5000);
+    assert_int_equal(r.uncertainty_ns, 4000);
+    rp_recorders_release(&r);
+    rp_trace_free(a);
+    rp_trace_free(b);
+}
+
+/* Distances that differ by more than a millisecond are chance. */
+static void distances_of_names_agree_within_a_millisecond(void **state)
+{
+    UNUSED_STATE(state);
+    for (int64_t more = 0; more < 2; more++) {
+        const struct row first[] = {{'X', "cpu_op", "a", 1, 1, 10, 5},
+                                    {'X', "cpu_op", "b", 1, 1, 20, 5},
+                                    {'X', "cpu_op", "c", 1, 1, 1000030 + more, 5}};
+        const struct row second[] = {{'X', "cpu_op", "a", 1, 1, 10, 5},
+                                     {'X', "cpu_op", "b", 1, 1, 20, 5},
+                                     {'X', "cpu_op", "c", 1, 1, 30, 5}};
+        struct rp_trace *a = TRACE_OF(first), *b = TRACE_OF(second);
+        struct rp_err err = RP_ERR_INIT;
+        struct rp_recorders r;
+
+        assert_code(align(a, b, &r, &err), more ? RP_UNSUPPORTED : RP_OK);
+        rp_recorders_release(&r);
+        rp_trace_free(a);
+        rp_trace_free(b);
+    }
+}
+
+/* What both recorded is left out of the device's recording, whichever comes first, and so are the
+   arrows to it. */
+static void spans_and_arrows_of_one_recorder_are_kept(void **state)
+{
+    static const struct row host[] = {{'X', "cpu_op", "a", 1, 1, 100, 10},
+                                      {'X', "cpu_op", "b", 1, 1, 200, 10},
+                                      {'X', "cpu_op", "c", 1, 1, 300, 10}};
+    static const struct row device[] = {
+        {'X', "cpu_op", "a", 1, 1, 1100, 10},
+        {'X', "cpu_op", "b", 1, 1, 1200, 10},
+        {'X', "cpu_op", "c", 1, 1, 1300, 10},
+        {'X', "cpu_op", "own", 1, 1, 1400, 10},
+        {'X', "kernel", "k", 0, 7, 1500, 10, 9, 7},
+        {'s', "flow", "arrow", 1, 1, 1105, 0, .id = 5},
+        {'f', "flow", "arrow", 1, 1, 1405, 0, .id = 5},
+    };
+    struct rp_trace *h = TRACE_OF(host), *d = TRACE_OF(device);
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    for (int swapped = 0; swapped < 2; swapped++) {
+        int dropped = 0, kept = 0;
+
+        assert_ok(swapped ? align(d, h, &r, &err) : align(h, d, &r, &err), &err);
+        assert_int_equal(r.offset_ns, swapped ? 1000 : -1000);
+        for (rp_event e = 0; e < d->ev.n; e++)
+            assert_int_equal(r.keep[!swapped][e],
+                             !strcmp(name_of(d, e), "own") || !strcmp(name_of(d, e), "k"));
+        for (rp_event e = 0; e < h->ev.n; e++)
+            assert_int_equal(r.keep[swapped][e], 1);
+        assert_int_equal(d->flows.n, 2);
+        for (uint32_t i = 0; i < 2; i++) {
+            assert_true(d->flows.event[i] != RP_NONE);
+            assert_int_equal(r.keep_flows[!swapped][i], r.keep[!swapped][d->flows.event[i]]);
+            dropped += !r.keep_flows[!swapped][i];
+            kept += r.keep_flows[!swapped][i];
+        }
+        assert_true(dropped == 1 && kept == 1);
+        rp_recorders_release(&r);
+    }
+    rp_trace_free(h);
+    rp_trace_free(d);
+}
+
 int test_recorders(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nine_in_ten_ids_must_agree),
+        cmocka_unit_test(a_wait_is_for_all_work_before_it),
+        cmocka_unit_test(one_distance_in_ten_is_left_out_on_each_side),
+        cmocka_unit_test(distances_of_names_agree_within_a_millisecond),
+        cmocka_unit_test(spans_and_arrows_of_one_recorder_are_kept),
         cmocka_unit_test(launches_bound_the_offset),
         cmocka_unit_test(one_bound_alone_is_the_offset),
         cmocka_unit_test(bounds_may_meet),

@@ -275,9 +275,226 @@ static void a_host_only_trace_has_no_work(void **state)
     rp_trace_free(t);
 }
 
+/* Work that starts together is in the order of the file; of two devices that compute equally long
+   the busier one is the main one, and of equals the first. */
+static void equals_are_in_order(void **state)
+{
+    static const struct row some[] = {
+        {'X', "kernel", "b", 0, 9, 10, 10, 1, 9},       {'X', "kernel", "a", 0, 7, 10, 10, 2, 7},
+        {'X', "kernel", "c", 1, 7, 10, 20, 3, 7},       {'X', "kernel", "d", 1, 8, 10, 20, 4, 8},
+        {'X', "gpu_memcpy", "e", 1, 7, 50, 1, 5, 7},    {'X', "kernel", "f", 0, 9, 20, 10, 6, 9},
+        {'X', "gpu_memcpy", "g", 2, 7, 100, 500, 7, 7},
+    };
+    static const char order[] = "bacdfeg";
+
+    UNUSED_STATE(state);
+    for (size_t n = 6; n <= 7; n++) {
+        struct rp_trace *t = trace_of(some, n);
+        struct rp_work w;
+
+        assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+        assert_int_equal(w.items.n, n);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(*name_of(t, w.items.at[i].event), order[i]);
+        assert_int_equal(w.devices.at[0].compute_ns, 20);
+        assert_int_equal(w.devices.at[1].compute_ns, 20);
+        assert_int_equal(w.devices.at[0].busy_ns, 20);
+        assert_int_equal(w.devices.at[1].busy_ns, 21);
+        assert_int_equal(rp_work_main_device(&w), 1);
+        rp_work_release(&w);
+        rp_trace_free(t);
+        t = trace_of(some, 4); /* b and a for 10, c and d for 20 */
+        assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+        assert_int_equal(rp_work_main_device(&w), 1);
+        w.devices.at[0] = w.devices.at[1];
+        assert_int_equal(rp_work_main_device(&w), 0);
+        rp_work_release(&w);
+        rp_trace_free(t);
+    }
+}
+
+static void work_of_one_device_is_copied(void **state)
+{
+    static const struct row some[] = {
+        {'X', "kernel", "a", 0, 7, 0, 10, 1, 7},  {'X', "kernel", "b", 1, 7, 5, 30, 2, 7},
+        {'X', "kernel", "c", 0, 7, 25, 20, 3, 7}, {'X', "kernel", "d", 1, 7, 55, 10, 4, 7},
+        {'X', "kernel", "e", 1, 7, 75, 10, 5, 7},
+    };
+    struct rp_trace *t = TRACE_OF(some);
+    struct rp_work w, own;
+
+    UNUSED_STATE(state);
+    for (int kept = 0; kept < 2; kept++) {
+        assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+        if (kept)
+            rp_work_keep_device(&w, 1);
+        for (uint16_t d = 0; d < 2; d++) {
+            assert_code(rp_work_of_device(&w, d, &own, NULL), RP_OK);
+            assert_int_equal(own.items.n, d ? 3 : kept ? 0 : 2);
+            for (size_t i = 0; i < own.items.n; i++) {
+                assert_int_equal(own.items.at[i].device, d);
+                assert_true(!i || own.items.at[i - 1].begin_ns < own.items.at[i].begin_ns);
+            }
+            rp_work_release(&own);
+        }
+        rp_work_release(&w);
+    }
+    rp_trace_free(t);
+}
+
+/* Of the judged parts of a trace, and of a limited one. */
+static void a_scope_has_edges(void **state)
+{
+    struct rp_interval at[] = {{10, 20}, {30, 40}};
+    struct rp_scope judged = {.njudged = 2, .judged = at};
+    const struct rp_scope limited = {.limited = true, .begin_ns = 10, .end_ns = 20}, all = {0};
+    static const struct {
+        int64_t begin, end;
+        bool judged;
+    } cases[] = {{0, 9, false},   {0, 10, true},  {10, 10, true}, {19, 19, true},  {20, 20, false},
+                 {20, 29, false}, {20, 30, true}, {39, 90, true}, {40, 90, false}, {0, 90, true}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(rp_scope_judges(&judged, cases[i].begin, cases[i].end), cases[i].judged);
+        assert_true(rp_scope_judges(&all, cases[i].begin, cases[i].end));
+        assert_true(rp_scope_has(&all, cases[i].begin));
+    }
+    assert_true(rp_scope_has(&judged, 19) && !rp_scope_has(&judged, 20));
+    assert_true(!rp_scope_has(&limited, 9) && rp_scope_has(&limited, 10));
+    assert_true(rp_scope_has(&limited, 19) && !rp_scope_has(&limited, 20));
+}
+
+/* A host call and work with one link, each with an argument "correlation" or none. */
+static uint8_t flags_with(const struct rp_arg *host, const struct rp_arg *work)
+{
+    const struct rp_arg *args[] = {host, work};
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_trace *t;
+    struct rp_work w;
+    uint8_t flags;
+
+    for (int i = 0; i < 2; i++) {
+        struct rp_arg arg = args[i] ? *args[i] : (struct rp_arg){0};
+        struct rp_raw raw = {.ts_ns = 10 + 20 * i,
+                             .dur_ns = 5,
+                             .name = str_of(b, i ? "gemm" : "cudaLaunchKernel"),
+                             .track = track_of(b, !i, i ? 7 : 1),
+                             .origin = origin_of(b, 'X', i ? "kernel" : "cuda_runtime"),
+                             .has_link = true,
+                             .link = 3,
+                             .nargs = args[i] ? 1 : 0,
+                             .args = &arg};
+
+        arg.key = str_of(b, "correlation");
+        if (arg.type == RP_ARG_STR)
+            arg.v.s = str_of(b, arg.v.s ? "one" : "other");
+        assert_code(rp_builder_shape(b, &arg, raw.nargs, &raw.shape, NULL), RP_OK);
+        assert_code(rp_builder_add(b, &raw, NULL), RP_OK);
+    }
+    t = finish_valid(b);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_int_equal(w.items.n, 1);
+    assert_true(w.items.at[0].launch != RP_NONE);
+    flags = w.items.at[0].flags;
+    rp_work_release(&w);
+    rp_trace_free(t);
+    return flags;
+}
+
+static void numbers_and_texts_correlate(void **state)
+{
+    const struct rp_arg five = {.type = RP_ARG_I64, .v = {.i = 5}},
+                        six = {.type = RP_ARG_I64, .v = {.i = 6}},
+                        five_point = {.type = RP_ARG_F64, .v = {.f = 5}},
+                        half = {.type = RP_ARG_F64, .v = {.f = 5.5}},
+                        one = {.type = RP_ARG_STR, .v = {.s = 1}},
+                        other = {.type = RP_ARG_STR, .v = {.s = 0}};
+    const struct {
+        const struct rp_arg *host, *work;
+        bool same;
+    } cases[] = {
+        {&five, &five, true},        {&five, &six, false},       {&five, NULL, false},
+        {NULL, &five, false},        {&five, &five_point, true}, {&five_point, &five, true},
+        {&five, &half, false},       {&half, &five, false},      {&half, &half, true},
+        {&five_point, &half, false}, {&one, &one, true},         {&one, &other, false},
+        {&one, &five, false},        {&five, &one, false},       {NULL, NULL, false}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (flags_with(cases[i].host, cases[i].work) != (cases[i].same ? RP_WORK_CORRELATED : 0))
+            fail_msg("row %zu", i);
+}
+
+static void a_moment_has_an_innermost_span(void **state)
+{
+    static const struct row some[] = {
+        {'X', "cpu_op", "outer", 1, 1, 10, 50},
+        {'X', "cpu_op", "inner", 1, 1, 20, 10},
+        {'X', "python_function", "empty", 1, 1, 40, 0},
+        {'X', "cpu_op", "next", 1, 1, 60, 5},
+    };
+    static const struct {
+        int64_t at;
+        const char *name;
+    } cases[] = {{9, NULL},     {10, "outer"}, {19, "outer"}, {20, "inner"}, {29, "inner"},
+                 {30, "outer"}, {40, "outer"}, {59, "outer"}, {60, "next"},  {65, NULL}};
+    struct rp_trace *t = TRACE_OF(some);
+    rp_track track = t->ev.track[event_n(t, 0)];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rp_event e = rp_event_at(t, track, cases[i].at);
+
+        if (cases[i].name)
+            assert_string_equal(name_of(t, e), cases[i].name);
+        else
+            assert_int_equal(e, RP_NONE);
+    }
+    assert_int_equal(rp_event_around(t, event_n(t, 2), RP_KIND_CPU_OP), event_n(t, 0));
+    assert_int_equal(rp_event_around(t, event_n(t, 1), RP_KIND_CPU_OP), event_n(t, 1));
+    assert_int_equal(rp_event_around(t, event_n(t, 1), RP_KIND_PYTHON), RP_NONE);
+    rp_trace_free(t);
+}
+
+/* An operator of the engine's thread names the thread of its forward pass. */
+static void an_operator_with_a_forward_thread_runs_backward(void **state)
+{
+    UNUSED_STATE(state);
+    for (int64_t thread = 0; thread < 2; thread++) {
+        const struct row some[] = {
+            {'X', "cpu_op", "aten::linear", 1, 1, 0, 9, 0, 0, 1, "Sequence number", 42},
+            {'X', "cpu_op", "MmBackward", 1, 2, 60, 30, 0, 0, 2, "Sequence number", 42, 0, NULL,
+             NULL, "Fwd thread id", thread},
+            {'X', "cuda_runtime", "cudaLaunchKernel", 1, 2, 64, 4, 6},
+            {'X', "kernel", "gemm", 0, 7, 70, 30, 6, 7},
+        };
+        struct rp_trace *t = TRACE_OF(some);
+        struct rp_attribution a;
+        struct rp_work w;
+
+        assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+        assert_code(rp_attribution_init(&a, &w, NULL), RP_OK);
+        assert_int_equal(a.owners.at[0].phase, thread ? RP_PHASE_BACKWARD : RP_PHASE_FORWARD);
+        if (thread)
+            assert_string_equal(name_of(t, a.owners.at[0].forward), "aten::linear");
+        else
+            assert_int_equal(a.owners.at[0].forward, RP_NONE);
+        rp_attribution_release(&a);
+        rp_work_release(&w);
+        rp_trace_free(t);
+    }
+}
+
 int test_work(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equals_are_in_order),
+        cmocka_unit_test(work_of_one_device_is_copied),
+        cmocka_unit_test(a_scope_has_edges),
+        cmocka_unit_test(numbers_and_texts_correlate),
+        cmocka_unit_test(a_moment_has_an_innermost_span),
+        cmocka_unit_test(an_operator_with_a_forward_thread_runs_backward),
         cmocka_unit_test(items_are_in_time_order_with_launches),
         cmocka_unit_test(the_window_is_split_exactly),
         cmocka_unit_test(a_scope_selects_by_launch_or_by_start),
