@@ -27,7 +27,7 @@ static const struct rp_field row_fields[] = {
         0),
     ROW(by, STR, NONE, NULL, "the clock that decides: wall clock or processor time; or null", 0),
     ROW(reason, STR, NONE, NULL, "why it failed or was refused, or null", 0),
-    ROW(measured_ratio, F64, RATIO, NULL, "time of yours over its, less one: mean of rounds", 0),
+    ROW(measured_ratio, F64, RATIO, NULL, "time of yours over its, less one: centre of rounds", 0),
     ROW(measured_low_ratio, F64, RATIO, NULL, "lower end of its interval", 0),
     ROW(measured_high_ratio, F64, RATIO, NULL, "upper end of its interval", 0),
     ROW(processor_ratio, F64, RATIO, NULL, "the same of processor time", 0),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rounds of new processes, and their evaluation (against.h). A test of means over processes is made
- * after few rounds. The allowed error is divided by the looks, the programs and two witnesses: the
- * wall clock, and processor time, which other programs on the machine disturb less.
+ * Rounds of new processes, and their evaluation (against.h). A test over processes is made after
+ * few rounds, and again after more. The allowed error is divided by the programs and two witnesses:
+ * the wall clock, and processor time, which other programs on the machine disturb less.
  */
 #include "base/clock.h"
 #include "base/text.h"
@@ -237,7 +237,8 @@ static bool round_of_loops(struct rp_try_duel *d)
         check_gain(d->side, &d->side[i], t, turn);
         if (isfinite(rp_try_middle(t->log, turn)))
             add_round(&d->side[i], rp_try_middle(t->ns, turn), rp_try_middle(t->spent_ns, turn),
-                      rp_try_middle(t->log, turn), rp_try_middle(t->spent_log, turn),
+                      rp_try_center(t->log, turn, 1).median,
+                      rp_try_center(t->spent_log, turn, 1).median,
                       (rp_try_middle(turns[0].late, turn) - rp_try_middle(t->late, turn)) /
                           rp_try_middle(turns[0].ns, turn));
     }
@@ -318,17 +319,18 @@ static bool is_decided(enum rp_try_verdict verdict)
 
 static void look_at(struct rp_try_duel *d, struct rp_try_side *side, bool last)
 {
-    double error = rp_try_process_error(d->n - 1);
+    bool witness = has_witness(d, side);
+    double error = rp_try_process_error(d->n - 1, witness ? 2 : 1);
 
-    side->wall = rp_try_mean(side->log, side->n, error);
-    side->spent = rp_try_mean(side->spent_log, side->n, error);
+    side->wall = rp_try_center(side->log, side->n, error);
+    side->spent = rp_try_center(side->spent_log, side->n, error);
     side->verdict = rp_try_judge(&side->wall, 0, last);
-    if (rp_try_mean(side->later, side->n, error).low > SLOWER_CLOCK)
+    if (rp_try_center(side->later, side->n, error).low > SLOWER_CLOCK)
         refuse(side, "its clock was changed: its steps take longer than it tells");
     if (side->verdict == RP_TRY_FASTER && side->all_gain_ns < side->gain_ns / 2)
         side->verdict = last ? RP_TRY_NOISY : RP_TRY_UNDECIDED;
     enum rp_try_verdict verdict = rp_try_judge(&side->spent, 0, last);
-    if (is_decided(side->verdict) || side->verdict == RP_TRY_EQUAL || !has_witness(d, side) ||
+    if (is_decided(side->verdict) || side->verdict == RP_TRY_EQUAL || !witness ||
         !(is_decided(verdict) || (last && verdict == RP_TRY_EQUAL)))
         return;
     side->verdict = verdict;

@@ -24,9 +24,17 @@ RP_DECISION(BOUND, "of a logarithm", "'no difference above x' is said up to this
 RP_DECISION(PART, "th part of the difference",
             "half of an interval that is narrow enough for a larger difference",
             "try/verdicts_have_edges");
-
+#define FEW 13
+RP_DECISION(FEW, "rounds",
+            "their mean and Student's distribution decide about fewer: ranks could not yet",
+            "try/one_disturbed_round_does_not_hide_a_difference");
+#define LOOK_ERROR 0.0045
+RP_DECISION(LOOK_ERROR, "probability",
+            "of a false verdict at one look, such that all looks together have RP_TRY_ERROR",
+            "try/the_same_program_is_undecided_and_three_percent_are_found");
 const size_t rp_try_looks[] = {12, 24, 48, 96, 0};
-const size_t rp_try_process_looks[] = {4, 5, 6, 8, 10, 13, 17, 24, 40, 80, 0};
+const size_t rp_try_process_looks[] = {4,  5,  6,   8,   10,  13,  17,  22,  29,  38, 50,
+                                       66, 87, 115, 150, 200, 260, 340, 450, 600, 0};
 
 bool rp_try_is_look(const size_t *looks, size_t rounds)
 {
@@ -37,15 +45,22 @@ bool rp_try_is_look(const size_t *looks, size_t rounds)
 
 RP_ORDER(by_value, double, RP_COMPARE(*a, *b))
 
-double rp_try_middle(const double *values, size_t n)
+static size_t sort_finite(const double *values, size_t n, double *out)
 {
-    double sorted[RP_TRY_VALUES];
     size_t k = 0;
 
     for (size_t i = 0; i < n; i++)
         if (isfinite(values[i]))
-            sorted[k++] = values[i];
-    qsort(sorted, k, sizeof *sorted, by_value);
+            out[k++] = values[i];
+    qsort(out, k, sizeof *out, by_value);
+    return k;
+}
+
+double rp_try_middle(const double *values, size_t n)
+{
+    double sorted[RP_TRY_PROCESSES];
+    size_t k = sort_finite(values, n, sorted);
+
     return !k ? NAN : k % 2 ? sorted[k / 2] : (sorted[k / 2 - 1] + sorted[k / 2]) / 2;
 }
 
@@ -113,7 +128,7 @@ double rp_try_student(size_t degrees, double error)
     return high;
 }
 
-struct rp_try_interval rp_try_mean(const double *values, size_t n, double error)
+static struct rp_try_interval mean_of(const double *values, size_t n, double error)
 {
     double sum = 0, squares = 0, mean, half;
 
@@ -127,9 +142,68 @@ struct rp_try_interval rp_try_mean(const double *values, size_t n, double error)
     return (struct rp_try_interval){mean, mean - half, mean + half};
 }
 
-double rp_try_process_error(size_t others)
+/* Returns the deviations from the mean that a normal variable exceeds with this probability. */
+static double normal(double error)
 {
-    return RP_TRY_ERROR / (RP_TRY_PROCESS_LOOKS + 1) / 2 / (double)(others ? others : 1);
+    double low = 0, high = 40;
+
+    for (int i = 0; i < 50; i++) {
+        double middle = (low + high) / 2;
+
+        *(erfc(middle * M_SQRT1_2) > error ? &low : &high) = middle;
+    }
+    return high;
+}
+
+/* Counts pairs of sorted values, each with itself too, whose middle is at most x. */
+static double pairs_below(const double *sorted, size_t n, double x)
+{
+    double count = 0;
+    size_t j = n;
+
+    for (size_t i = 0; i < j; i++) {
+        while (j > i && sorted[i] + sorted[j - 1] > 2 * x)
+            j--;
+        count += (double)(j - i);
+    }
+    return count;
+}
+
+/* Returns the middle of a pair that has so many before it in the order of their middles. */
+static double middle_of_pair(const double *sorted, size_t n, double before)
+{
+    double low = sorted[0], high = sorted[n - 1];
+
+    for (int i = 0; i < 45; i++) {
+        double x = (low + high) / 2;
+
+        *(pairs_below(sorted, n, x) > before ? &high : &low) = x;
+    }
+    return high;
+}
+
+struct rp_try_interval rp_try_center(const double *values, size_t n, double error)
+{
+    double sorted[RP_TRY_PROCESSES], pairs, cut;
+    struct rp_try_interval out;
+
+    n = sort_finite(values, n, sorted);
+    if (n < FEW)
+        return mean_of(sorted, n, error);
+    /* the sum of ranks of the values above the truth has this mean and deviation */
+    pairs = (double)n * (double)(n + 1) / 2;
+    cut = floor(pairs / 2 - 0.5 - normal(error) * sqrt(pairs * (double)(2 * n + 1) / 12));
+    out.median = (middle_of_pair(sorted, n, floor((pairs - 1) / 2)) +
+                  middle_of_pair(sorted, n, floor(pairs / 2))) /
+                 2;
+    out.low = cut < 1 ? -INFINITY : middle_of_pair(sorted, n, cut - 1);
+    out.high = cut < 1 ? INFINITY : middle_of_pair(sorted, n, pairs - cut);
+    return out;
+}
+
+double rp_try_process_error(size_t others, size_t witnesses)
+{
+    return LOOK_ERROR / (double)witnesses / (double)(others ? others : 1);
 }
 
 const char *rp_try_verdict_name(enum rp_try_verdict verdict)

@@ -20,15 +20,15 @@ bool rp_try_is_look(const size_t *looks, size_t rounds);
 RP_DECISION(RP_TRY_ERROR, "probability", "of any false verdict in one table",
             "try/verdicts_have_edges");
 
-#define RP_TRY_VALUES 96 /* rounds, at most */
+#define RP_TRY_VALUES 96 /* rounds of variants, at most */
 
 struct rp_try_interval {
     double median, low,
         high; /* of the logarithms; low and high are infinite if there are too few rounds */
 };
 
-/* Returns the middle of at most RP_TRY_VALUES values; values that are not finite do not count. NaN
- * if there are none. */
+/* Returns the middle of at most RP_TRY_PROCESSES values; values that are not finite do not count.
+ * NaN if there are none. */
 double rp_try_middle(const double *values, size_t n);
 
 /* Returns the median of n values (which are sorted) with an interval that misses it with at most
@@ -37,22 +37,26 @@ struct rp_try_interval rp_try_median(double *values, size_t n, double error);
 
 /* ---- rounds of new processes ---- */
 
-#define RP_TRY_PROCESS_LOOKS 10
-#define RP_TRY_PROCESSES     80 /* the last of rp_try_process_looks */
-/* The numbers of values after which verdicts are made: few, because each value needs the start of
-   processes. */
+#define RP_TRY_PROCESS_LOOKS 20
+#define RP_TRY_PROCESSES     600 /* the last of rp_try_process_looks */
+/* The numbers of values after which verdicts are made: the first are few, because each value needs
+   the start of processes. */
 extern const size_t rp_try_process_looks[RP_TRY_PROCESS_LOOKS + 1];
 
-/* Returns the mean of n values with the interval of Student's distribution, which misses it with
-   this probability. The values are those of processes, each of which has some luck. */
-struct rp_try_interval rp_try_mean(const double *values, size_t n, double error);
+/* Returns the centre of n values of processes, each of which has some luck, with an interval that
+   misses it with this probability. Of few values it is their mean, with the interval of Student's
+   distribution. Of more it is the middle of all their pairs, with the interval of the signed-rank
+   test: a few processes that were disturbed hardly move it. Values that are not finite do not
+   count. */
+struct rp_try_interval rp_try_center(const double *values, size_t n, double error);
 
 /* Returns the t such that Student's variable is outside of -t and t with this probability. */
 double rp_try_student(size_t degrees, double error);
 
-/* Returns the share of RP_TRY_ERROR for one look, or the last, at one of `others` programs by wall
-   clock, and as much by processor time. */
-double rp_try_process_error(size_t others);
+/* Returns the error of one look at one of `others` programs by one of 1 or 2 witnesses, wall clock
+   and processor time. It is not RP_TRY_ERROR divided by the looks: most values of a look are those
+   of the look before it, so their errors are, too. */
+double rp_try_process_error(size_t others, size_t witnesses);
 
 /* Returns the share of RP_TRY_ERROR for one look at one of `variants` variants. */
 double rp_try_error(size_t variants);
