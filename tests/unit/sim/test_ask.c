@@ -344,6 +344,97 @@ static void a_pipeline_has_so_many_parts(void **state)
     asked_close(&f);
 }
 
+/* ------------------------------------------------------------------ jobs */
+
+static void ask_example(const char *path, const char *const *texts, size_t n,
+                        const struct value *rows, size_t nrows)
+{
+    struct asked_file f = {{0}};
+    struct rp_result *r = NULL;
+    struct rp_err err = RP_ERR_INIT;
+    double sum = 0;
+
+    assert_ok(rp_ctx_new(NULL, &f.ctx, &err), &err);
+    assert_ok(rp_open(f.ctx, &path, 1, NULL, &f.dataset, &err), &err);
+    assert_ok(ask(&f, texts, n, &r, &err), &err);
+    check_values(r, rows, nrows);
+    for (int i = 0; i < 9; i++) {
+        char name[24];
+
+        snprintf(name, sizeof name, "path.%d.ratio", i);
+        sum += isnan(ratio_at(r, name)) ? 0 : ratio_at(r, name);
+    }
+    assert_float_equal(sum, 1, 1e-4); /* but for rounding, the parts of the path are the step */
+    rp_result_free(r);
+    rp_dataset_free(f.dataset);
+    rp_ctx_free(f.ctx);
+}
+
+/* Four ranks of dPRO, whose own emulation of the step takes as long (golden dpro_truth). */
+static void a_job_of_dpro_is_simulated(void **state)
+{
+    static const char *const texts[] = {"what-if=parallel-update", "what-if=scale:comm=0.5"};
+    static const struct value rows[] = {
+        {"baseline.step_ns", 14154003},
+        {"baseline.simulated_step_ns", 14134076},
+        {"baseline.measured_ns", 14154003},
+        {"baseline.unprofiled_ns", 14134076},
+        {"baseline.ranks", 4},
+        {"baseline.steps", 5},
+        {"baseline.tasks", 5700},
+        {"baseline.edges", 10400},
+        {"path.0.ns", 18000},
+        {"path.1.ns", 10726101},
+        {"path.2.ns", 2733000},
+        {"path.3.ns", 30000},
+        {"path.4.ns", 657417},
+        {"by_rank.0.host_ns", 54200},
+        {"by_rank.0.compute_ns", 10871636},
+        {"by_rank.0.memory_ns", 74200},
+        {"by_rank.0.comm_ns", 8756200},
+        {"by_rank.0.waiting_ns", 896400},
+        {"by_rank.0.slack_ns", 446400},
+        {"by_rank.3.compute_ns", 11224311},
+        {"by_rank.3.waiting_ns", 232400},
+        {"by_rank.3.slack_ns", 58400},
+        {"predictions.0.predicted_ns", 14050148},
+        {"predictions.1.predicted_ns", 12769065},
+    };
+
+    UNUSED_STATE(state);
+    ask_example(RP_SOURCE_DIR "/examples/dpro.tar.gz", texts, 2, rows, sizeof rows / sizeof *rows);
+}
+
+/* Three ranks of BytePS and their servers. */
+static void a_job_of_byteps_is_simulated(void **state)
+{
+    static const char *const texts[] = {"what-if=parallel-update", "what-if=scale:comm=0.5"};
+    static const struct value rows[] = {
+        {"baseline.step_ns", 8068093},
+        {"baseline.simulated_step_ns", 8026988},
+        {"baseline.ranks", 3},
+        {"baseline.steps", 4},
+        {"baseline.tasks", 3228},
+        {"baseline.edges", 4584},
+        {"path.0.ns", 2562850},
+        {"path.1.ns", 5384500},
+        {"path.2.ns", 87009},
+        {"by_rank.0.host_ns", 0},
+        {"by_rank.0.compute_ns", 4413412},
+        {"by_rank.0.comm_ns", 4665083},
+        {"by_rank.0.waiting_ns", 3101103},
+        {"by_rank.0.slack_ns", 31943},
+        {"by_rank.1.waiting_ns", 3300415},
+        {"by_rank.2.slack_ns", 0},
+        {"predictions.0.predicted_ns", 8004493},
+        {"predictions.1.predicted_ns", 5640830},
+    };
+
+    UNUSED_STATE(state);
+    ask_example(RP_SOURCE_DIR "/examples/byteps.tar.gz", texts, 2, rows,
+                sizeof rows / sizeof *rows);
+}
+
 int test_ask(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +446,8 @@ int test_ask(void)
         cmocka_unit_test(a_pipeline_is_measured),
         cmocka_unit_test(a_pipeline_without_stragglers),
         cmocka_unit_test(a_pipeline_has_so_many_parts),
+        cmocka_unit_test(a_job_of_dpro_is_simulated),
+        cmocka_unit_test(a_job_of_byteps_is_simulated),
     };
 
     return cmocka_run_group_tests_name("ask", tests, NULL, NULL);
