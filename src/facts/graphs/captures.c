@@ -119,7 +119,7 @@ static enum rp_code make_windows(struct capture_ctx *f, struct rp_err *err)
     for (size_t i = 0; i < f->edges.n; i++) {
         const struct edge *e = &f->edges.at[i];
 
-        if (!i || e->process != e[-1].process)
+        if (i && e->process != e[-1].process)
             depth = 0;
         if (e->step > 0 && depth++ == 0)
             w = (struct window){.process = e->process, .begin_ns = e->at_ns};

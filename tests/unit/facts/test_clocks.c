@@ -398,6 +398,20 @@ static void a_drift_is_told_with_two_standard_errors(void **state)
     assert_in_range(ppb, 4500, 6500);
 }
 
+/* A drift that is too small to be told is a part of what is not known. */
+static void a_drift_that_is_not_told_is_doubted(void **state)
+{
+    struct job j;
+
+    UNUSED_STATE(state);
+    make(&j, 3, 100, 8 * US);
+    set_clock(&j, 1, 0, -4000);
+    find(&j);
+    assert_true(j.clocks.at[1].drift_ppb == 0);
+    assert_true(j.clocks.at[1].drift_doubt_ppb > 6000);
+    rp_arena_release(&j.arena);
+}
+
 /* Rank 1 of three is `by_ns` ahead for k rendezvous. Returns how often its clock was set. */
 static size_t steps_after(size_t rendezvous, size_t from, size_t k, int64_t by_ns)
 {
@@ -530,15 +544,114 @@ static void a_clock_differs_at_one_end(void **state)
     assert_false(rp_clock_differs(&clock, 100, 0, 0, 0));
 }
 
+/* Rank 1 of three, whose begins and ends are ahead from a rendezvous on, and those of one
+   rendezvous before. */
+struct shift {
+    int64_t begin_ns, end_ns;
+    size_t from, to, alone;
+};
+
+static void shift_job(struct job *j, const struct shift *s)
+{
+    make(j, 3, 60, 2 * US);
+    j->in.steps = true;
+    for (size_t i = 0; i < j->in.nparticipants; i++) {
+        struct rp_clock_participant *p = &j->participants[i];
+
+        if (p->rank != 1 ||
+            ((p->rendezvous < s->from || p->rendezvous >= s->to) && p->rendezvous != s->alone))
+            continue;
+        p->begin_ns += s->begin_ns;
+        p->end_ns += s->end_ns;
+    }
+}
+
+/* A step lies between the last end before it and the first begin after it, or if the clock went
+   back beyond that end, at the begin. */
+static void a_step_has_a_place_and_a_size(void **state)
+{
+    static const int64_t by[] = {5 * MS, -5 * MS, -15 * MS};
+
+    UNUSED_STATE(state);
+    for (size_t k = 0; k < sizeof by / sizeof by[0]; k++) {
+        struct job j;
+        const struct rp_clock *c;
+        int64_t before, after;
+
+        shift_job(&j, &(struct shift){by[k], by[k], 30, 60, 0 - (size_t)1});
+        before = j.participants[29 * 3 + 1].end_ns;
+        after = j.participants[30 * 3 + 1].begin_ns;
+        find(&j);
+        c = &j.clocks.at[1];
+        assert_int_equal(c->nsteps, 1);
+        assert_true(near(c->steps[0].add_ns, -by[k], 3 * US));
+        assert_int_equal(c->steps[0].from_ns, k < 2 ? before + (after - before) / 2 : after);
+        assert_true(near(c->offset_ns, 0, 2 * US));
+        assert_int_equal(j.clocks.at[0].nsteps + j.clocks.at[2].nsteps, 0);
+        assert_true(j.clocks.consistent);
+        rp_arena_release(&j.arena);
+    }
+}
+
+static size_t steps_with(struct shift s)
+{
+    struct job j;
+    size_t n;
+
+    shift_job(&j, &s);
+    find(&j);
+    n = j.clocks.at[1].nsteps;
+    rp_arena_release(&j.arena);
+    return n;
+}
+
+/* Ends alone may be late by no more than the time since the end before them; one that was as far
+   away long before is not of the same step. */
+static void what_looks_like_a_step(void **state)
+{
+    const size_t none = 0 - (size_t)1;
+
+    UNUSED_STATE(state);
+    assert_int_equal(steps_with((struct shift){0, 5 * MS, 30, 34, none}), 2);
+    assert_int_equal(steps_with((struct shift){0, 12 * MS, 30, 34, none}), 0);
+    assert_int_equal(steps_with((struct shift){5 * MS, 5 * MS, 30, 33, 20}), 0);
+    assert_int_equal(steps_with((struct shift){5 * MS, 5 * MS, 30, 34, 20}), 2);
+    assert_int_equal(steps_with((struct shift){5 * MS, 5 * MS, 4, 60, none}), 1);
+    assert_int_equal(steps_with((struct shift){5 * MS, 5 * MS, 3, 60, none}), 0); /* too early */
+}
+
+static void a_clock_has_so_many_steps(void **state)
+{
+    struct job j;
+
+    UNUSED_STATE(state);
+    for (size_t n = 0; n < 2; n++) {
+        make(&j, 3, 5 * (64 + 8 * n) + 5, 2 * US);
+        j.in.steps = true;
+        for (size_t i = 0; i < j.in.nparticipants; i++)
+            if (j.participants[i].rank == 1) {
+                j.participants[i].begin_ns += j.participants[i].rendezvous / 5 * MS;
+                j.participants[i].end_ns += j.participants[i].rendezvous / 5 * MS;
+            }
+        find(&j);
+        assert_int_equal(j.clocks.at[1].nsteps, 64);
+        rp_arena_release(&j.arena);
+    }
+}
+
 int test_clocks(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_has_a_place_and_a_size),
+        cmocka_unit_test(what_looks_like_a_step),
+        cmocka_unit_test(a_clock_has_so_many_steps),
         cmocka_unit_test(planted_offsets_come_back),
         cmocka_unit_test(planted_drifts_come_back),
         cmocka_unit_test(drift_has_an_uncertainty),
         cmocka_unit_test(a_drift_needs_nine_rendezvous),
         cmocka_unit_test(uncertainty_is_that_of_the_distance_between_clocks),
         cmocka_unit_test(a_drift_is_told_with_two_standard_errors),
+        cmocka_unit_test(a_drift_that_is_not_told_is_doubted),
         cmocka_unit_test(a_step_takes_four_rendezvous),
         cmocka_unit_test(scatter_is_remembered),
         cmocka_unit_test(the_first_rank_is_the_reference),

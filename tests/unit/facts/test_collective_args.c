@@ -136,6 +136,8 @@ static void names_are_kinds_in_full(void **state)
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(rp_coll_kind_of(rows[i].name), rows[i].kind);
+    rp_coll_kind_of("xxxxallreduce"); /* nothing is left of a name before */
+    assert_int_equal(rp_coll_kind_of("xxxx"), RP_COLL_OTHER);
     memset(longest, 'x', sizeof longest);
     strcpy(longest + 118, "allreduce"); /* the last of 127 letters that count */
     assert_int_equal(rp_coll_kind_of(longest), RP_COLL_ALL_REDUCE);

@@ -305,9 +305,57 @@ static void most_of_the_idle_time_is_a_start_up(void **state)
     assert_false(rp_gaps_start_up(ns));
 }
 
+/* A single span with half of the work names it, with a nanosecond less the one around it does. */
+static void half_of_the_work_names_it(void **state)
+{
+    UNUSED_STATE(state);
+    for (int64_t less = 0; less < 2; less++) {
+        const struct row ran[] = {
+            {'X', "cpu_op", "prepare", 1, 1, 100 * US, 6500 * US},
+            {'X', "cpu_op", "normalize", 1, 1, 1000 * US, 3250 * US - less},
+        };
+        struct piece p[8];
+
+        assert_true(late_gap(6500 * US, ran, 2, p, 8) >= 1);
+        assert_int_equal(p[0].cause, RP_GAP_HOST_WORK);
+        assert_string_equal(p[0].host, less ? "prepare" : "normalize");
+    }
+}
+
+/* A call of 4 ms that usually takes 10 µs; another thread launches in the middle of it. */
+static void a_stall_has_two_gaps(void **state)
+{
+    struct row rows[40] = {
+        LAUNCH(0, 4 * US, 1),
+        KERNEL(10 * US, 990 * US, 1),
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 2, 3000 * US, 0, 2},
+        KERNEL(3005 * US, 95 * US, 2),
+        LAUNCH(5100 * US, 0, 3),
+        KERNEL(5105 * US, 10 * US, 3),
+        {'X', "cpu_op", "aten::copy", 1, 1, 1000 * US, 4000 * US},
+    };
+    struct piece p[8];
+    size_t n = 7, stalls = 0;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 30; i++)
+        rows[n++] = (struct row){'X', "cpu_op", "aten::copy", 1, 1, 10 * US + 20 * US * i, 10 * US};
+    n = pieces_of(rows, n, p, 8);
+    for (size_t i = 0; i < n; i++) {
+        stalls += p[i].cause == RP_GAP_HOST_STALL;
+        if (p[i].cause == RP_GAP_HOST_STALL) {
+            assert_string_equal(p[i].host, "aten::copy");
+            assert_true(p[i].ns > 1800 * US);
+        }
+    }
+    assert_int_equal(stalls, 2);
+}
+
 int test_gap_edges(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(half_of_the_work_names_it),
+        cmocka_unit_test(a_stall_has_two_gaps),
         cmocka_unit_test(idle_time_is_added_up),
         cmocka_unit_test(most_of_the_idle_time_is_a_start_up),
         cmocka_unit_test(a_gap_is_short_below_the_tolerance),

@@ -62,6 +62,8 @@ static void a_few_differences(void **state)
     assert_string_equal(match("abcabc", "abcab"), "01234");
     assert_string_equal(match("abcabc", "aycabc"), "0.2345"); /* another kernel does it */
     assert_string_equal(match("abc", "xyz"), "...");
+    assert_string_equal(match("pxqxr", "qxyz"), "23.."); /* the second 'x', behind 'q' */
+    assert_string_equal(match("pxqxr", "zqxy"), ".23.");
 }
 
 /* Two streams run at the same time: what is in another order is found by name. */
@@ -115,12 +117,39 @@ static void names_become_tokens(void **state)
     assert_int_equal(rp_graph_token("__amd_rocclr_copyBuffer", 23), RP_TOKEN_COPY);
 }
 
+/* What is left of the budget: a place costs one, and one more for each node that fits from there.
+ */
+static uint64_t cost_of(const char *captured, const char *executed)
+{
+    uint64_t a[16], b[16], work = 100;
+    uint32_t n = (uint32_t)strlen(captured), m = (uint32_t)strlen(executed), node_of[16], count;
+
+    for (uint32_t i = 0; i < n; i++)
+        a[i] = token_of(captured[i]);
+    for (uint32_t i = 0; i < m; i++)
+        b[i] = token_of(executed[i]);
+    assert_code(rp_graph_match(a, n, b, m, node_of, &count, &work, NULL), RP_OK);
+    return 100 - work;
+}
+
+static void a_search_has_a_cost(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(cost_of("abcabc", "abcabc"), 0);
+    assert_int_equal(cost_of("abcabc", "aycabc"), 4);
+    assert_int_equal(cost_of("pqrs", "xpqry"), 10);
+}
+
 int test_graph_match(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_sequences),      cmocka_unit_test(a_few_differences),
-        cmocka_unit_test(another_order),        cmocka_unit_test(without_names_only_kinds_count),
-        cmocka_unit_test(many_differences_end), cmocka_unit_test(names_become_tokens),
+        cmocka_unit_test(a_search_has_a_cost),
+        cmocka_unit_test(equal_sequences),
+        cmocka_unit_test(a_few_differences),
+        cmocka_unit_test(another_order),
+        cmocka_unit_test(without_names_only_kinds_count),
+        cmocka_unit_test(many_differences_end),
+        cmocka_unit_test(names_become_tokens),
     };
 
     return cmocka_run_group_tests_name("graph match", tests, NULL, NULL);

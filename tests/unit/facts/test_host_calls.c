@@ -341,9 +341,107 @@ static void only_calls_in_the_scope_count(void **state)
     rp_trace_free(t);
 }
 
+/* Of two ranks: each name once, with what all its calls are; times of names without a slow call are
+   not listed. */
+static void names_of_ranks_are_joined(void **state)
+{
+    static const struct row first[] = {
+        {'X', "cpu_op", "slow", 1, 1, 0, 9 * US},
+        {'X', "cpu_op", "slow", 1, 1, 100 * US, 2 * MS},
+        {'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, 3 * MS, 5 * US},
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, 4 * MS, 1 * US},
+    };
+    static const struct row second[] = {
+        {'X', "cpu_op", "other", 1, 1, 0, 3 * US},
+        {'X', "cpu_op", "slow", 1, 1, 100 * US, 7 * US},
+    };
+    struct rp_trace *t[2] = {TRACE_OF(first), TRACE_OF(second)};
+    static const struct {
+        const char *name;
+        size_t count, nlists;
+        uint8_t kind, flags;
+    } want[] = {{"slow", 3, 2, RP_KIND_CPU_OP, 0},
+                {"cudaDeviceSynchronize", 1, 1, RP_KIND_RUNTIME, RP_CALL_WAITS},
+                {"ProfilerStep#", 1, 1, RP_KIND_ANNOTATION, RP_CALL_STEP},
+                {"other", 1, 1, RP_KIND_CPU_OP, 0}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_call_names names;
+    struct rp_host_calls c[2];
+    const struct rp_host_calls *ranks[] = {&c[0], &c[1]};
+    const int64_t *times;
+
+    UNUSED_STATE(state);
+    for (int r = 0; r < 2; r++)
+        assert_code(rp_host_calls_init(&c[r], t[r], NULL, MS, &arena, NULL), RP_OK);
+    assert_int_equal(c[0].slow.n, 1);
+    assert_int_equal(c[1].slow.n, 0);
+    assert_code(rp_call_names_join(ranks, 2, &arena, &names, NULL), RP_OK);
+    for (size_t i = 0; i < 4; i++) {
+        const struct rp_call_name *x = names.at;
+
+        while (!x->name || strcmp(x->name, want[i].name) != 0)
+            assert_true(++x < names.at + names.n);
+        assert_int_equal(x->count, want[i].count);
+        assert_int_equal(x->nlists, want[i].nlists);
+        assert_int_equal(x->kind, want[i].kind);
+        assert_int_equal(x->flags, want[i].flags);
+        assert_int_equal(x->slow, i == 0);
+        assert_int_equal(x->median_ns, i ? RP_ABSENT_I64 : 9 * US);
+        if (i == 0) {
+            assert_int_equal(x->often_ns, 2 * MS);
+            assert_code(rp_call_times(&names, x, &times, NULL), RP_OK);
+            assert_true(times[0] == 7 * US && times[1] == 9 * US && times[2] == 2 * MS);
+        }
+    }
+    for (int r = 0; r < 2; r++) {
+        rp_host_calls_release(&c[r]);
+        rp_trace_free(t[r]);
+    }
+    rp_arena_release(&arena);
+}
+
+/* Above the floor, and more than ten times as long as is usual, by a nanosecond; of a range also
+   not as long as a tenth of its calls. */
+static void calls_on_both_sides_of_a_stall(void **state)
+{
+    const struct rp_stall_rule rule = {.floor_ns = 500, .ratio = 10, .calls = 5};
+    static const struct {
+        struct rp_call_name name;
+        int64_t self_ns;
+        bool stalls;
+    } rows[] = {
+        {{.count = 5, .median_ns = 2000}, 20001, true},
+        {{.count = 5, .median_ns = 2000}, 20000, false},
+        {{.count = 4, .median_ns = 2000}, 20001, false},
+        {{.count = 5, .median_ns = 2000}, 19999, false},
+        {{.count = 5, .median_ns = 10}, 10001, true}, /* a clock resolves a microsecond */
+        {{.count = 5, .median_ns = 10}, 10000, false},
+        {{.count = 5, .median_ns = 2000, .flags = RP_CALL_WAITS}, 90000, false},
+        {{.count = 5, .median_ns = 2000, .flags = RP_CALL_STEP}, 90000, false},
+        {{.count = 5, .median_ns = 2000, .flags = RP_CALL_VARIES}, 90000, false},
+        {{.count = 5, .median_ns = 2000, .often_ns = 20001, .kind = RP_KIND_ANNOTATION},
+         90000,
+         false},
+        {{.count = 5, .median_ns = 2000, .often_ns = 20000, .kind = RP_KIND_ANNOTATION},
+         90000,
+         true},
+        {{.count = 5, .median_ns = 2000, .often_ns = 20001, .kind = RP_KIND_CPU_OP}, 90000, true},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rp_is_stall(&rows[i].name, rows[i].self_ns, &rule) != rows[i].stalls)
+            fail_msg("row %zu", i);
+    const struct rp_stall_rule high = {.floor_ns = 30000, .ratio = 10, .calls = 5};
+    assert_false(rp_is_stall(&rows[0].name, 30000, &high));
+    assert_true(rp_is_stall(&rows[0].name, 30001, &high));
+}
+
 int test_host_calls(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_ranks_are_joined),
+        cmocka_unit_test(calls_on_both_sides_of_a_stall),
         cmocka_unit_test(own_time_leaves_out_what_is_inside),
         cmocka_unit_test(numbers_behind_a_hash_are_one_name),
         cmocka_unit_test(names_that_count_are_one_name),

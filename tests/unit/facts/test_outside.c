@@ -399,9 +399,34 @@ static void checkpoints_of_activations_save_nothing(void **state)
     assert_false(rp_name_recomputes("torch.save"));
 }
 
+/* A nanosecond before the device's work and one after it are around it. */
+static void what_is_around_device_work(void **state)
+{
+    static const struct row some[] = {
+        {'X', "cpu_op", "aten::a", 1, 1, 199, 1},
+        {'X', "kernel", "k", 0, 7, 200, 100, 1, 7},
+        {'X', "cpu_op", "aten::b", 1, 1, 250, 51},
+    };
+    struct rp_arena arena = RP_ARENA_INIT;
+
+    UNUSED_STATE(state);
+    for (int k = 0; k < 2; k++) {
+        struct rp_trace *t = trace_of(some + k, 3 - 2 * (size_t)k);
+        struct rp_outside out;
+
+        assert_code(rp_outside_measure(t, &arena, &out, NULL), RP_OK);
+        assert_int_equal(out.nsteps, 0);
+        assert_int_equal(out.before_ns, !k);
+        assert_int_equal(out.after_ns, !k);
+        rp_trace_free(t);
+    }
+    rp_arena_release(&arena);
+}
+
 int test_outside(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_around_device_work),
         cmocka_unit_test(a_scope_is_what_is_judged),
         cmocka_unit_test(slow_calls_of_what_is_judged_are_kept),
         cmocka_unit_test(steps_without_detail),

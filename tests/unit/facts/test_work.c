@@ -114,6 +114,14 @@ static void streams_are_labelled(void **state)
     assert_int_equal(w.streams.n, 2);
     rp_work_stream_label(&w, w.items.at[1].stream, label, sizeof label);
     assert_string_equal(label, "GPU 1 stream 7");
+    rp_work_device_label(&w, 0, label, sizeof label);
+    assert_string_equal(label, "GPU 0");
+    w.devices.at[0].number = -1;
+    rp_work_device_label(&w, 0, label, sizeof label);
+    assert_string_equal(label, "process 0");
+    w.devices.n = 1;
+    rp_work_stream_label(&w, w.items.at[1].stream, label, sizeof label);
+    assert_string_equal(label, "7");
     rp_work_release(&w);
     rp_trace_free(t);
 }
