@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* ---- shapes ---- */
 
@@ -534,6 +535,8 @@ void rp_plan_free(struct rp_plan *plan)
 {
     if (!plan)
         return;
+    for (const struct rp_plan_code *c = plan->code; c; c = c->next)
+        munmap(c->at, c->bytes);
     rp_arena_release(&plan->arena);
     free(plan);
 }

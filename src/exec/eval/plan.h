@@ -120,6 +120,13 @@ struct rp_plan {
     bool varies;            /* narrow results are moved, so every rounding must exist */
     rp_refused_fn *refused; /* callback of rp_plan_check, else NULL */
     void *refused_user;
+    struct rp_plan_code *code; /* for `fast`: machine code, which rp_plan_free unmaps */
+};
+
+struct rp_plan_code {
+    struct rp_plan_code *next;
+    void *at;
+    size_t bytes;
 };
 
 /* kernels has RP_OP_COUNT entries. */

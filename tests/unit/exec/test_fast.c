@@ -638,6 +638,171 @@ static void scalar_loops_agree(void **state)
     }
 }
 
+/* Machine code of loops over scalars: every operation that has instructions of its own, on pairs of
+   numbers at the edges of its type, read from one table and written to another. */
+static void loops_compute_edges(void **state)
+{
+    static const char *const ops[] = {
+        "add",        "subtract",
+        "multiply",   "divide",
+        "remainder",  "maximum",
+        "minimum",    "and",
+        "or",         "xor",
+        "shift-left", "shift-right-logical",
+        "power",      "shift-right-arithmetic",
+    };
+    static const char *const alone[] = {"negate", "abs", "not", "sqrt", "sign"};
+    static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
+    static const struct {
+        const char *name, *values;
+        bool real;
+    } types[] = {
+        {"s32", "0,1,-1,2,31,32,-2147483648,2147483647,-7", false},
+        {"u32", "0,1,4294967295,2,31,32,33,2147483648,7", false},
+        {"s64", "0,1,-1,63,64,-9223372036854775808,9223372036854775807,-7,3", false},
+        {"u64", "0,1,18446744073709551615,63,64,65,9223372036854775808,7,3", false},
+        {"f32", "0,-0,1,-1.5,inf,-inf,nan,1e-40,3e38", true},
+        {"f64", "0,-0,1,-1.5,inf,-inf,nan,1e-310,1e308", true},
+    };
+    char text[4096], op[400];
+
+    UNUSED_STATE(state);
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (size_t i = 0; i < sizeof ops / sizeof *ops + sizeof alone / sizeof *alone + 12; i++) {
+            const char *type = types[t].name;
+            size_t k = i - sizeof ops / sizeof *ops, d = k - sizeof alone / sizeof *alone;
+            bool pair = i < sizeof ops / sizeof *ops, one = !pair && d > 12;
+            const char *name = pair ? ops[i] : one ? alone[k] : "";
+
+            if (types[t].real
+                    ? (pair && i >= 7 && i != 12) || !strcmp(name, "not")
+                    : !strcmp(name, "sqrt") ||
+                          (*type == 'u' && (!strcmp(name, "negate") || !strcmp(name, "abs"))))
+                continue;
+            if (pair)
+                snprintf(op, sizeof op, "  r = %s[] %s(x, y)\n", type, name);
+            else if (one)
+                snprintf(op, sizeof op, "  r = %s[] %s(x)\n", type, name);
+            else if (d < 6)
+                snprintf(op, sizeof op,
+                         "  c = pred[] compare(x, y), direction=%s\n  q = pred[] not(c)\n"
+                         "  o = pred[] xor(q, c)\n  e = pred[] and(c, o)\n"
+                         "  r = %s[] select(e, y, x)\n",
+                         directions[d], type);
+            else
+                snprintf(op, sizeof op,
+                         "  w = %s[] convert(x)\n  v = %s[] convert(i)\n  u = %s[] add(w, v)\n"
+                         "  r = %s[] convert(u)\n",
+                         types[d - 6].name, types[d - 6].name, types[d - 6].name, type);
+            if (!pair && !one && d >= 6 && types[t].real && !types[d - 6].real)
+                continue; /* numbers that the type does not hold */
+            snprintf(text, sizeof text,
+                     "HloModule m\nbody {\n  s = (s32[], %s[9], %s[81], %s[81]) parameter(0)\n"
+                     "  i = s32[] get-tuple-element(s), index=0\n"
+                     "  few = %s[9] get-tuple-element(s), index=1\n"
+                     "  n = %s[81] get-tuple-element(s), index=2\n"
+                     "  to = %s[81] get-tuple-element(s), index=3\n  one = s32[] constant(1)\n"
+                     "  nine = s32[] constant(9)\n  j = s32[] add(i, one)\n"
+                     "  m = s32[] remainder(i, nine)\n"
+                     "  x1 = %s[1] dynamic-slice(n, i), dynamic_slice_sizes={1}\n"
+                     "  y1 = %s[1] dynamic-slice(few, m), dynamic_slice_sizes={1}\n"
+                     "  x = %s[] reshape(x1)\n  y = %s[] reshape(y1)\n%s"
+                     "  r1 = %s[1] reshape(r)\n  to2 = %s[81] dynamic-update-slice(to, r1, i)\n"
+                     "  ROOT t = (s32[], %s[9], %s[81], %s[81]) tuple(j, few, n, to2)\n}\n"
+                     "more {\n  s = (s32[], %s[9], %s[81], %s[81]) parameter(0)\n"
+                     "  i = s32[] get-tuple-element(s), index=0\n  n = s32[] constant(81)\n"
+                     "  ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+                     "ENTRY e {\n  z = s32[] constant(0)\n  few = %s[9] constant({%s})\n"
+                     "  b = %s[9,9] broadcast(few), dimensions={0}\n  n = %s[81] reshape(b)\n"
+                     "  s = (s32[], %s[9], %s[81], %s[81]) tuple(z, few, n, n)\n"
+                     "  t = (s32[], %s[9], %s[81], %s[81]) while(s), condition=more, body=body\n"
+                     "  ROOT r = %s[81] get-tuple-element(t), index=3\n}\n",
+                     type, type, type, type, type, type, type, type, type, type, op, type, type,
+                     type, type, type, type, type, type, type, types[t].values, type, type, type,
+                     type, type, type, type, type, type);
+            same_within(text, false, 1e-30);
+        }
+}
+
+/* Loops and branches in each other, short arrays by element, a scatter that leaves the array, sums
+   over short arrays, and an array that is read after it was changed. */
+static void nested_loops_agree(void **state)
+{
+#define STATE "(s32[], s32[3], f32[100], f32[2,2])"
+    char text[6000];
+
+    UNUSED_STATE(state);
+    for (unsigned n = 0; n < 12; n++) {
+        bool index = n % 2, late = n % 3 == 2;
+
+        snprintf(
+            text, sizeof text,
+            "HloModule m\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+            "  ROOT r = f32[] add(a, b)\n}\n"
+            "largest {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n"
+            "  ROOT r = s32[] maximum(a, b)\n}\n"
+            "plus {\n  p = (s32[], f32[100]) parameter(0)\n"
+            "  i = s32[] get-tuple-element(p), index=0\n"
+            "  x = f32[100] get-tuple-element(p), index=1\n  u = f32[1] constant({1.5})\n"
+            "  y = f32[100] dynamic-update-slice(x, u, i)\n  c = s32[] constant(2)\n"
+            "  ROOT r = (f32[100], s32[]) tuple(y, c)\n}\n"
+            "minus {\n  p = (s32[], f32[100]) parameter(0)\n"
+            "  i = s32[] get-tuple-element(p), index=0\n"
+            "  x = f32[100] get-tuple-element(p), index=1\n"
+            "  ROOT r = (f32[100], s32[]) tuple(x, i)\n}\n"
+            "inner {\n  s = (s32[], s32[], s32[3]) parameter(0)\n"
+            "  i = s32[] get-tuple-element(s), index=0\n"
+            "  a = s32[] get-tuple-element(s), index=1\n"
+            "  v = s32[3] get-tuple-element(s), index=2\n  one = s32[] constant(1)\n"
+            "  j = s32[] subtract(i, one)\n  w = s32[3] reverse(v), dimensions={0}\n"
+            "  z = s32[] constant(0)\n  m = s32[] reduce(w, z), dimensions={0}, to_apply=largest\n"
+            "  mb = s32[1] reshape(m)\n  three = s32[] constant(3)\n"
+            "  k = s32[] remainder(a, three)\n  w2 = s32[3] dynamic-update-slice(w, mb, k)\n"
+            "  b = s32[] add(a, m)\n  ROOT r = (s32[], s32[], s32[3]) tuple(j, b, w2)\n}\n"
+            "some {\n  s = (s32[], s32[], s32[3]) parameter(0)\n"
+            "  i = s32[] get-tuple-element(s), index=0\n  z = s32[] constant(0)\n"
+            "  ROOT r = pred[] compare(i, z), direction=GT\n}\n"
+            "body {\n  s = " STATE " parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n"
+            "  v = s32[3] get-tuple-element(s), index=1\n"
+            "  x = f32[100] get-tuple-element(s), index=2\n"
+            "  q = f32[2,2] get-tuple-element(s), index=3\n  one = s32[] constant(1)\n"
+            "  j = s32[] add(i, one)\n  l = (s32[], s32[], s32[3]) tuple(i, i, v)\n"
+            "  l2 = (s32[], s32[], s32[3]) while(l), condition=some, body=inner\n"
+            "  a = s32[] get-tuple-element(l2), index=1\n"
+            "  v2 = s32[3] get-tuple-element(l2), index=2\n"
+            "  ten = s32[] constant(10)\n  at = s32[] multiply(i, ten)\n"
+            "  at1 = s32[1] reshape(at)\n  h = f32[] constant(0.5)\n"
+            "  x2 = f32[100] scatter(x, at1, h), update_window_dims={}, inserted_window_dims={0}, "
+            "scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=add\n"
+            "  two = s32[] constant(2)\n  e = s32[] remainder(a, two)\n  zero = s32[] constant(0)\n"
+            "  on = pred[] compare(e, zero), direction=EQ\n"
+            "  p = (s32[], f32[100]) tuple(at, x2)\n"
+            "  c = (f32[100], s32[]) conditional(%s, p, p%s), %s={%s}\n"
+            "  x3 = f32[100] get-tuple-element(c), index=0\n"
+            "  d = s32[] get-tuple-element(c), index=1\n"
+            "  y = f32[4] dynamic-slice(%s, d), dynamic_slice_sizes={4}\n"
+            "  y2 = f32[2,2] reshape(y)\n  y3 = f32[2,2] transpose(y2), dimensions={1,0}\n"
+            "  q2 = f32[2,2] add(q, y3)\n"
+            "  ROOT t = " STATE " tuple(j, v2, x3, q2)\n}\n"
+            "more {\n  s = " STATE " parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n"
+            "  n = s32[] constant(%u)\n  ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+            "ENTRY e {\n  z = s32[] constant(-3)\n  v = s32[3] constant({4,-1,2})\n"
+            "  x = f32[100] parameter(0)\n  q = f32[2,2] parameter(1)\n"
+            "  s = " STATE " tuple(z, v, x, q)\n"
+            "  t = " STATE " while(s), condition=more, body=body\n"
+            "  a = s32[] get-tuple-element(t), index=0\n"
+            "  b = s32[3] get-tuple-element(t), index=1\n"
+            "  c = f32[100] get-tuple-element(t), index=2\n"
+            "  d = f32[2,2] get-tuple-element(t), index=3\n"
+            "  f = f32[100] add(c, x)\n"
+            "  ROOT r = (s32[], s32[3], f32[100], f32[2,2], f32[100]) tuple(a, b, c, d, f)\n}\n",
+            index ? "e" : "on", index && n % 4 == 1 ? ", p" : "", "branch_computations",
+            index && n % 4 == 1 ? "minus, plus, minus" : "plus, minus", late ? "x" : "x3", n);
+        same(text, n % 2);
+    }
+#undef STATE
+}
+
 /* Loops over short arrays: slices and updates, dense or not, in place or not, of elements of the
    state, of what is computed, and through a reshape; elements that are others; a tuple inside; what
    runs through kernels; no iteration. */
@@ -943,6 +1108,8 @@ int test_fast(void)
         cmocka_unit_test(scatters_agree),
         cmocka_unit_test(scattered_rows_agree),
         cmocka_unit_test(scalar_loops_agree),
+        cmocka_unit_test(loops_compute_edges),
+        cmocka_unit_test(nested_loops_agree),
         cmocka_unit_test(short_loops_agree),
         cmocka_unit_test(transforms_agree),
         cmocka_unit_test(convolutions_agree),
