@@ -210,9 +210,147 @@ static void names_that_count_are_a_series(void **state)
     rp_trace_free(t);
 }
 
+static void each_call_waits_for_something(void **state)
+{
+    static const struct {
+        const char *call;
+        enum rp_wait_kind kind;
+    } calls[] = {{"MPI_Recv", RP_WAIT_RANKS},      {"c10d::wait", RP_WAIT_RANKS},
+                 {"pthread_join", RP_WAIT_THREAD}, {"sem_timedwait", RP_WAIT_THREAD},
+                 {"futex", RP_WAIT_THREAD},        {"readv", RP_WAIT_INPUT},
+                 {"pread64", RP_WAIT_INPUT},       {"recvfrom", RP_WAIT_INPUT},
+                 {"poll", RP_WAIT_INPUT},          {"ppoll", RP_WAIT_INPUT},
+                 {"select", RP_WAIT_INPUT},        {"epoll_pwait", RP_WAIT_INPUT},
+                 {"accept4", RP_WAIT_INPUT},       {"connect", RP_WAIT_INPUT},
+                 {"write", RP_WAIT_OUTPUT},        {"pwrite64", RP_WAIT_OUTPUT},
+                 {"sendmsg", RP_WAIT_OUTPUT},      {"fsync", RP_WAIT_OUTPUT},
+                 {"fdatasync", RP_WAIT_OUTPUT},    {"wait4", RP_WAIT_CHILD},
+                 {"nanosleep", RP_WAIT_SLEEP},     {"clock_nanosleep", RP_WAIT_SLEEP},
+                 {"usleep", RP_WAIT_SLEEP},        {"sleep", RP_WAIT_SLEEP},
+                 {"my_read", RP_WAIT_OTHER}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        assert_int_equal(rp_wait_kind_of(calls[i].call), calls[i].kind);
+}
+
+/* Waits of two ranks: those of one call, range and kind of thread are one row. */
+static void waits_of_ranks_are_joined(void **state)
+{
+    struct rp_host_wait first[] = {
+        {.call = "poll", .range = "step", .total_ns = 50, .count = 2, .longest_ns = 40},
+        {.call = "poll", .total_ns = 5, .count = 1, .longest_ns = 5}};
+    struct rp_host_wait second[] = {
+        {.call = "poll", .range = "step", .total_ns = 70, .count = 3, .longest_ns = 60},
+        {.call = "poll", .range = "step", .worker = true, .total_ns = 7, .count = 1},
+        {.call = "read", .range = "step", .total_ns = 500, .count = 1},
+        {.call = "poll", .range = "load", .total_ns = 9, .count = 1},
+        {.call = "poll", .total_ns = 3, .count = 1, .longest_ns = 3}};
+    const struct rp_host_waits a = {.rows = {.at = first, .n = 2},
+                                    .threads = 1,
+                                    .workers = 2,
+                                    .main_ns = 55,
+                                    .worker_ns = 3},
+                               b = {.rows = {.at = second, .n = 5},
+                                    .threads = 3,
+                                    .workers = 4,
+                                    .main_ns = 100,
+                                    .worker_ns = 7};
+    static const struct {
+        const char *call, *range;
+        int64_t total, count, longest;
+        bool worker;
+    } want[] = {{"read", "step", 500, 1, 0, false},
+                {"poll", "step", 120, 5, 60, false},
+                {"poll", "load", 9, 1, 0, false},
+                {"poll", NULL, 8, 2, 5, false},
+                {"poll", "step", 7, 1, 0, true}};
+    struct rp_host_waits sum = {0};
+
+    UNUSED_STATE(state);
+    assert_code(rp_host_waits_join(&sum, &a, NULL), RP_OK);
+    assert_code(rp_host_waits_join(&sum, &b, NULL), RP_OK);
+    rp_host_waits_sort(&sum);
+    assert_int_equal(sum.rows.n, 5);
+    for (size_t i = 0; i < 5; i++) {
+        const struct rp_host_wait *x = &sum.rows.at[i];
+
+        assert_string_equal(x->call, want[i].call);
+        assert_string_equal(x->range ? x->range : "", want[i].range ? want[i].range : "");
+        assert_int_equal(x->total_ns, want[i].total);
+        assert_int_equal(x->count, want[i].count);
+        assert_int_equal(x->longest_ns, want[i].longest);
+        assert_int_equal(x->worker, want[i].worker);
+    }
+    assert_int_equal(sum.threads, 4);
+    assert_int_equal(sum.workers, 6);
+    assert_int_equal(sum.main_ns, 155);
+    assert_int_equal(sum.worker_ns, 10);
+    rp_host_waits_release(&sum);
+}
+
+/* Rows of equal times are in the order of their calls, then of their ranges. */
+static void equal_waits_are_in_order(void **state)
+{
+    struct rp_host_wait rows_of[] = {{.call = "read", .total_ns = 5},
+                                     {.call = "poll", .range = "b", .total_ns = 5},
+                                     {.call = "poll", .range = "a", .total_ns = 5},
+                                     {.call = "poll", .total_ns = 5}};
+    struct rp_host_waits w = {.rows = {.at = rows_of, .n = 4}};
+
+    UNUSED_STATE(state);
+    rp_host_waits_sort(&w);
+    assert_null(w.rows.at[0].range);
+    assert_string_equal(w.rows.at[1].range, "a");
+    assert_string_equal(w.rows.at[2].range, "b");
+    assert_string_equal(w.rows.at[3].call, "read");
+}
+
+/* Calls on two queues of one program: while one is empty a call of the other may run. */
+static void queues_of_calls_are_one_program(void **state)
+{
+    static const struct {
+        const char *queue;
+        int64_t ts, dur;
+    } calls[] = {{"first", 0, 100}, {"first", 300, 100}, {"second", 150, 100}, {"second", 500, 50}};
+    struct rp_builder *b = build_rows(NULL, 0);
+    rp_interval_vec work = {0};
+    struct rp_trace *t;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 4; i++) {
+        struct rp_raw raw = {.ts_ns = calls[i].ts,
+                             .dur_ns = calls[i].dur,
+                             .name = str_of(b, "call"),
+                             .origin = origin_of(b, 'X', "collective_comm")};
+        uint32_t process;
+
+        assert_code(rp_builder_process(b, 1, 0, &process, NULL), RP_OK);
+        assert_code(
+            rp_builder_track(b, process, 0, str_of(b, calls[i].queue), true, &raw.track, NULL),
+            RP_OK);
+        assert_code(rp_builder_shape(b, NULL, 0, &raw.shape, NULL), RP_OK);
+        assert_code(rp_builder_add(b, &raw, NULL), RP_OK);
+    }
+    t = finish_valid(b);
+    assert_true(rp_trace_has_calls_only(t));
+    assert_code(rp_ranges_unite(t, NULL, &work, NULL), RP_OK);
+    /* from 0 to 550 without 0 to 100, 150 to 250, 300 to 400 and 500 to 550 */
+    assert_int_equal(work.n, 3);
+    assert_true(work.at[0].begin_ns == 100 && work.at[0].end_ns == 150);
+    assert_true(work.at[1].begin_ns == 250 && work.at[1].end_ns == 300);
+    assert_true(work.at[2].begin_ns == 400 && work.at[2].end_ns == 500);
+    rp_vec_release(&work);
+    rp_trace_free(t);
+}
+
 int test_host_waits(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(waits_have_places),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_call_waits_for_something),
+                                       cmocka_unit_test(waits_of_ranks_are_joined),
+                                       cmocka_unit_test(equal_waits_are_in_order),
+                                       cmocka_unit_test(queues_of_calls_are_one_program),
+                                       cmocka_unit_test(waits_have_places),
                                        cmocka_unit_test(calls_wait_for_something),
                                        cmocka_unit_test(main_threads_are_no_workers),
                                        cmocka_unit_test(threads_of_python_work),

@@ -286,16 +286,89 @@ static void sizes_of_a_group_are_added(void **state)
     }
 }
 
+/* Its group, type and size are those of the first of its operations. */
+static void a_group_is_described_by_its_first_operation(void **state)
+{
+    const struct row group[] = {
+        {'X', "cpu_op", "ncclSend", 1, 1, 10, 5, .key = "Dst Rank", .value = 1,
+         .key2 = "Process Group Name", .value2 = 5, .text_key = "dtype", .text = "Half"},
+        {'X', "cpu_op", "ncclSend", 1, 1, 20, 5, .key = "Dst Rank", .value = 2,
+         .key2 = "Process Group Name", .value2 = 6, .text_key = "dtype", .text = "Float"},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 40, 5, 1},
+        {'X', "kernel", "ncclDevKernel_SendRecv", 0, 7, 60, 5, 1, 7},
+    };
+    const struct row named[] = {
+        {'X', "cpu_op", "ncclRecv", 1, 1, 10, 5, .key = "Src Rank", .value = 1,
+         .key2 = "Group size", .value2 = 8, .text_key = "Process Group Name", .text = "pp",
+         .text_key2 = "Process Group Ranks", .text2 = "[0, 1]"},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 40, 5, 1},
+        {'X', "kernel", "ncclDevKernel_SendRecv", 0, 7, 60, 5, 1, 7},
+    };
+    struct rank r;
+    uint64_t hash;
+
+    UNUSED_STATE(state);
+    rank_open_rows(&r, group, 4, 0, 4);
+    assert_int_equal(r.c.messages.n, 2);
+    assert_true(r.c.messages.at[0].channel != r.c.messages.at[1].channel);
+    assert_string_equal(r.c.list.at[0].group, "5");
+    assert_string_equal(r.c.list.at[0].dtype, "f16");
+    assert_int_equal(r.c.list.at[0].group_size, 0);
+    rank_close(&r);
+    rank_open_rows(&r, named, 3, 0, 4);
+    assert_string_equal(r.c.list.at[0].group, "pp");
+    assert_int_equal(r.c.list.at[0].group_size, 8);
+    hash = r.c.list.at[0].group_hash;
+    rank_close(&r);
+    struct row other[3];
+    memcpy(other, named, sizeof named);
+    other[0].text2 = "[0, 2]";
+    rank_open_rows(&r, other, 3, 0, 4);
+    assert_true(hash != r.c.list.at[0].group_hash);
+    rank_close(&r);
+}
+
+/* A library that describes its kernels after their launch: what comes before is of another one,
+   unless there is nothing behind. */
+static void operations_are_behind_or_before_the_launch(void **state)
+{
+    const struct row rows[] = {
+        {'X', "collective_comm", "ncclSend", 1, 1, 10, 5, .key = "Dst Rank", .value = 1},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 40, 5, 1},
+        {'X', "kernel", "ncclDevKernel_SendRecv", 0, 7, 60, 5, 1, 7},
+        {'X', "collective_comm", "ncclRecv", 1, 1, 50, 5, .key = "Src Rank", .value = 2},
+        {'X', "collective_comm", "ncclRecv", 1, 1, 70, 5, .key = "Src Rank", .value = 3},
+        {'X', "collective_comm", "AllReduce", 1, 1, 80, 5, .key = "Src Rank", .value = 3},
+        {'X', "collective_comm", "ncclRecv", 1, 1, 90, 5},
+        {'X', "collective_comm", "ncclRecv", 1, 2, 90, 5, .key = "Src Rank", .value = 3},
+    };
+    struct rank r;
+
+    UNUSED_STATE(state);
+    rank_open_rows(&r, rows, 8, 0, 4);
+    assert_int_equal(r.c.messages.n, 2);
+    assert_true(!r.c.messages.at[0].sends && !r.c.messages.at[1].sends);
+    assert_true(r.c.messages.at[0].channel != r.c.messages.at[1].channel);
+    rank_close(&r);
+    rank_open_rows(&r, rows, 3, 0, 4);
+    assert_int_equal(r.c.messages.n, 1);
+    assert_true(r.c.messages.at[0].sends);
+    rank_close(&r);
+}
+
 int test_messages(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_two_sides_of_a_message),
-                                       cmocka_unit_test(peers_and_ranks_begin_at_zero),
-                                       cmocka_unit_test(pairs_know_who_sends),
-                                       cmocka_unit_test(one_call_may_do_both),
-                                       cmocka_unit_test(a_kernel_stands_for_a_group),
-                                       cmocka_unit_test(messages_are_paired_in_their_order),
-                                       cmocka_unit_test(operations_with_several_messages),
-                                       cmocka_unit_test(sizes_of_a_group_are_added)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_group_is_described_by_its_first_operation),
+        cmocka_unit_test(operations_are_behind_or_before_the_launch),
+        cmocka_unit_test(the_two_sides_of_a_message),
+        cmocka_unit_test(peers_and_ranks_begin_at_zero),
+        cmocka_unit_test(pairs_know_who_sends),
+        cmocka_unit_test(one_call_may_do_both),
+        cmocka_unit_test(a_kernel_stands_for_a_group),
+        cmocka_unit_test(messages_are_paired_in_their_order),
+        cmocka_unit_test(operations_with_several_messages),
+        cmocka_unit_test(sizes_of_a_group_are_added)};
 
     return cmocka_run_group_tests_name("messages", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long steps last: by their marks and by the device work that was launched in them. */
 #include "facts/times/step_times.h"
+#include "trace/copy.h"
 #include "trace/trace_fixtures.h"
 
 #include <reprise/result.h>
@@ -11,6 +12,36 @@ struct measured {
     struct rp_interval *at, span;
     int64_t median_ns;
 };
+
+/* The same with the rows of the file the other way round, so that streams come before threads. */
+static void measure_reversed(const struct measured *m, const struct row *rows, size_t n)
+{
+    struct row *turned = malloc(n * sizeof *turned);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_interval *at;
+    bool unrecorded, as_before;
+    rp_event last, before;
+    struct rp_trace *t;
+
+    for (size_t i = 0; i < n; i++)
+        turned[i] = rows[n - 1 - i];
+    t = trace_of(turned, n);
+    assert_int_equal(t->nsteps, m->t->nsteps);
+    assert_code(rp_step_times(t, &arena, &at, NULL), RP_OK);
+    for (uint32_t i = 0; i < t->nsteps; i++) {
+        assert_int_equal(at[i].begin_ns, m->at[i].begin_ns);
+        assert_int_equal(at[i].end_ns, m->at[i].end_ns);
+    }
+    assert_int_equal(rp_previous_step_end(t, &last, &unrecorded),
+                     rp_previous_step_end(m->t, &before, &as_before));
+    assert_int_equal(unrecorded, as_before);
+    assert_int_equal(last == RP_NONE, before == RP_NONE);
+    if (last != RP_NONE)
+        assert_int_equal(t->ev.ts_ns[last], m->t->ev.ts_ns[before]);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+    free(turned);
+}
 
 static struct measured measure(const struct row *rows, size_t n)
 {
@@ -39,6 +70,7 @@ static struct measured measure(const struct row *rows, size_t n)
     if (m.t->nsteps)
         assert_int_equal(m.span.begin_ns, m.at[0].begin_ns);
     rp_digest_free(digest);
+    measure_reversed(&m, rows, n);
     return m;
 }
 
@@ -494,9 +526,52 @@ static void work_of_segments(void **state)
     }
 }
 
+#define STEPS "\"steps\":[{\"name\":\"ProfilerStep#1\",\"begin_ns\":0,\"end_ns\":90}]}"
+
+/* A part of a recording says where the step before it ended; the first work of its own waits for
+   that. */
+static void a_part_knows_the_step_before(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "kernel", "b", 0, 8, 170, 10, 6, 8},
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 100, 90},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 150, 4, 5},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 155, 4, 6},
+        {'X', "kernel", "a", 0, 7, 160, 10, 5, 7},
+    };
+    static const struct {
+        const char *meta;
+        int64_t end;
+    } cases[] = {{"{\"previous_end_ns\":-20," STEPS, RP_NO_TS},
+                 {"{\"previous_end_ns\":20," STEPS, 120},
+                 {"{\"other\":20}", RP_NO_TS}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rp_builder *b = build_rows(rows, 5);
+        struct rp_trace *t;
+        bool unrecorded;
+        rp_event last;
+
+        assert_code(
+            rp_builder_add_meta(b, str_of(b, RP_CUT_KEY), str_of(b, cases[i].meta), false, NULL),
+            RP_OK);
+        t = finish_valid(b);
+        assert_int_equal(t->totals.span_begin_ns, 100);
+        assert_int_equal(rp_previous_step_end(t, &last, &unrecorded), cases[i].end);
+        assert_int_equal(unrecorded, cases[i].end != RP_NO_TS);
+        if (cases[i].end != RP_NO_TS)
+            assert_int_equal(t->ev.ts_ns[last], 160);
+        else
+            assert_int_equal(last, RP_NONE);
+        rp_trace_free(t);
+    }
+}
+
 int test_step_times(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_knows_the_step_before),
         cmocka_unit_test(the_host_runs_ahead),
         cmocka_unit_test(a_step_is_a_scope),
         cmocka_unit_test(a_window_is_a_scope),

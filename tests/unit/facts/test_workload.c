@@ -309,9 +309,75 @@ static void optimizers_that_can_be_fused(void **state)
     assert_int_equal(rp_update_of_mark("Optimizer.zero_grad#SGD.zero_grad"), RP_UPDATE_NONE);
 }
 
+/* What devices are called decides, then the calls of the runtime, versions of tools, and kernels.
+ */
+static void vendors_are_named(void **state)
+{
+    static const struct {
+        const char *device, *category, *name, *meta;
+        uint8_t vendor;
+    } rows[] = {
+        {"NVIDIA H200", "kernel", "k", NULL, RP_VENDOR_NVIDIA},
+        {"Tesla V100", "kernel", "k", NULL, RP_VENDOR_NVIDIA},
+        {"GeForce RTX", "kernel", "k", NULL, RP_VENDOR_NVIDIA},
+        {"Quadro", "kernel", "k", NULL, RP_VENDOR_NVIDIA},
+        {"AMD", "kernel", "k", NULL, RP_VENDOR_AMD},
+        {"Instinct MI300", "kernel", "k", NULL, RP_VENDOR_AMD},
+        {"Radeon", "kernel", "k", NULL, RP_VENDOR_AMD},
+        {"gfx942", "kernel", "k", NULL, RP_VENDOR_AMD},
+        {"Intel", "kernel", "k", NULL, RP_VENDOR_INTEL},
+        {"TPU v5", "kernel", "k", NULL, RP_VENDOR_GOOGLE},
+        {"MTIA", "kernel", "k", NULL, RP_VENDOR_META},
+        {"ARTEMIS", "kernel", "k", NULL, RP_VENDOR_META},
+        {"AMD", "kernel", "cutlass_x", NULL, RP_VENDOR_AMD},
+        {"other", "kernel", "Cijk_x", NULL, RP_VENDOR_AMD},
+        {"other", "kernel", "k", NULL, RP_VENDOR_UNKNOWN},
+        {NULL, "gpu_memcpy", "Memcpy", NULL, RP_VENDOR_UNKNOWN},
+        {NULL, "kernel", "k", "roctracer_version", RP_VENDOR_AMD},
+        {NULL, "kernel", "k", "hip_runtime_version", RP_VENDOR_AMD},
+        {NULL, "kernel", "k", "cupti_version", RP_VENDOR_NVIDIA},
+        {NULL, "kernel", "sm90_x", NULL, RP_VENDOR_NVIDIA},
+        {NULL, "kernel", "sm90_x", "roctracer_version", RP_VENDOR_AMD},
+        {NULL, "kernel", "mtia_x", NULL, RP_VENDOR_META},
+        {NULL, "cpu_op", "aten::mm", "cupti_version", RP_VENDOR_NONE},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct row row = {'X', rows[i].category, rows[i].name, 0, 7, 0, 10, 1, 7};
+        struct rp_builder *b = build_rows(&row, 1);
+        struct rp_device device = {0}, *own;
+        struct rp_workload w;
+        struct rp_trace *t;
+        uint32_t n;
+
+        if (rows[i].meta)
+            assert_code(
+                rp_builder_add_meta(b, str_of(b, rows[i].meta), str_of(b, "12"), false, NULL),
+                RP_OK);
+        str_of(b, rows[i].device ? rows[i].device : "none");
+        t = finish_valid(b);
+        own = t->devices;
+        n = t->ndevices;
+        if (rows[i].device) {
+            device.name = find_str(t, rows[i].device);
+            assert_int_not_equal(device.name, RP_NONE);
+            t->devices = &device;
+            t->ndevices = 1;
+        }
+        assert_code(rp_workload_find(t, &w, NULL), RP_OK);
+        t->devices = own;
+        t->ndevices = n;
+        rp_trace_free(t);
+        if (w.vendor != rows[i].vendor)
+            fail_msg("row %zu: vendor %u", i, w.vendor);
+    }
+}
+
 int test_workload(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vendors_are_named),
         cmocka_unit_test(a_server_is_named_before_its_framework),
         cmocka_unit_test(kernels_of_xla_are_known_by_their_names),
         cmocka_unit_test(training_is_known_by_gradients_and_updates),
