@@ -386,6 +386,31 @@ static enum rp_code convert_all(struct convert *convert, struct rp_ctx *ctx,
     return rp_arena_check(&result->arena, "listing the outputs", err);
 }
 
+/* Whether a file that was found in a folder or a tar has a known format. */
+static bool is_readable(struct rp_sources *sources, size_t i)
+{
+    const struct rp_format *format = NULL;
+    struct rp_input *in;
+
+    if (rp_source_open(sources, i, &in, NULL) != RP_OK)
+        return false;
+    bool known = rp_format_sniff(in, &format, NULL) == RP_OK && format;
+    rp_source_return(sources, i, in);
+    return known;
+}
+
+/* Whether the inputs hold more than one trace: what lies beside traces, such as counters and notes,
+   is not written. */
+static bool are_several(const struct rp_dataset *dataset)
+{
+    size_t n = rp_dataset_count(dataset), traces = 0;
+
+    for (size_t i = 0; n > 1 && i < n && traces < 2; i++)
+        traces +=
+            !rp_sources_borrow(dataset->sources, i)->found || is_readable(dataset->sources, i);
+    return traces > 1;
+}
+
 enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                               const struct rp_settings *settings, struct rp_scrub *scrub,
                               struct rp_result *result, struct rp_written_list *out,
@@ -413,13 +438,15 @@ enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *datas
 
     /* Determines the names of all outputs before anything is read, so that errors come at once. */
     size_t n = rp_dataset_count(dataset);
-    bool folder = n > 1 || is_folder(output);
+    bool to_stdout = !strcmp(output, "-");
+    bool several = convert.writer->write_program ? n > 1 : are_several(dataset);
+    bool folder = !to_stdout && (several || is_folder(output));
     convert.folder = folder;
     convert.rows = RP_ARENA_NEW(&result->arena, struct rp_written, n);
     RP_TRY(rp_err_need(convert.rows, err, "planning the outputs"));
-    if (folder && !is_folder(output) && has_ending(convert.writer, output))
+    if (several && (to_stdout || (!is_folder(output) && has_ending(convert.writer, output))))
         return rp_err_set(err, RP_USAGE,
-                          "'%s' is the name of a file, but %zu traces need a folder: give a name"
+                          "'%s' is one file, but %zu inputs need a folder: give a name"
                           " without ending, and '--to %s'",
                           output, n, convert.writer->name);
     if (folder)

@@ -111,6 +111,8 @@ static const char *hint_of_name(const char *message, struct rp_arena *arena)
     const char *near, *owners = "";
     size_t n = 0;
 
+    if (!strncmp(message, "near \".\":", 9))
+        return "; '.tables' and '.schema' are not SQL, but words of the question 'query'";
     if (!strncmp(message, "no such function: ", 18)) {
         near = rp_closest_word(rp_arena_text(arena, name + 1), functions);
         return near ? rp_arena_textf(arena, "; did you mean '%s'?", near) : "";

@@ -91,6 +91,8 @@ struct rp_core_stream {
     /* for the ring: sequence of the oldest remaining packet, and of the first one in the chunk in
        use; other threads read both, and advance `oldest` */
     _Atomic uint32_t oldest, chunk_first;
+    _Atomic uint32_t ended_of; /* the packet + 1 of which `ended` tells when it ended */
+    _Atomic uint64_t ended;
     _Atomic uint32_t state, spare_state;
     bool left;                      /* its recording has ended; its thread begins it anew */
     _Atomic uint32_t turns;         /* number of threads that have used it */

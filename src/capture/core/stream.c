@@ -449,21 +449,43 @@ static void ring_drop(struct rp_core_stream *s)
     }
 }
 
+/* Reads the header of a stream's packet that begins a file; its magic is 0 if there is none. */
+static struct rp_ctf_packet packet_head(struct rp_core_stream *s, uint32_t sequence)
+{
+    char path[sizeof rp_core.folder + 80], name[64];
+    struct rp_ctf_packet head;
+
+    packet_name(name, sizeof name, s, sequence);
+    full_path(path, sizeof path, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
+        head.magic != RP_CTF_MAGIC)
+        head = (struct rp_ctf_packet){.magic = 0};
+    if (fd >= 0)
+        close(fd);
+    return head;
+}
+
 /* Whether the file after the oldest one of a stream began before `ticks`, so that the oldest had
    ended. */
 static bool ended_before(struct rp_core_stream *s, uint64_t ticks)
 {
-    char path[sizeof rp_core.folder + 80], name[64];
-    struct rp_ctf_packet head = {.magic = 0};
+    struct rp_ctf_packet head = packet_head(s, atomic_load(&s->oldest) + 1);
 
-    packet_name(name, sizeof name, s, atomic_load(&s->oldest) + 1);
-    full_path(path, sizeof path, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool before = fd >= 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head &&
-                  head.magic == RP_CTF_MAGIC && head.timestamp_begin < ticks;
-    if (fd >= 0)
-        close(fd);
-    return before;
+    return head.magic && head.timestamp_begin < ticks;
+}
+
+/* When the oldest packet of a stream ended; 0 if it has no file of its own. The header is read once
+   for each packet. */
+static uint64_t oldest_end(struct rp_core_stream *s)
+{
+    uint32_t oldest = atomic_load(&s->oldest);
+
+    if (atomic_load(&s->ended_of) != oldest + 1) {
+        atomic_store(&s->ended, packet_head(s, oldest).timestamp_end);
+        atomic_store(&s->ended_of, oldest + 1);
+    }
+    return atomic_load(&s->ended);
 }
 
 void rp_core_ring_drop_before(uint64_t ticks)
@@ -473,19 +495,18 @@ void rp_core_ring_drop_before(uint64_t ticks)
             ring_drop(s);
 }
 
-/* Removes the oldest file of the stream that has the most files, even if another thread writes to
-   it: a large stream that has become silent must not take the others' room. Returns false if there
-   is no file to remove. */
+/* Removes the file that ended first, of all streams, even if another thread writes to its stream:
+   all threads have the same end of the run. Returns false if there is no file to remove. */
 static bool ring_drop_oldest(void)
 {
-    struct rp_core_stream *most = NULL;
+    struct rp_core_stream *first = NULL;
 
     for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next)
-        if (old_packets(s) && (!most || old_packets(s) > old_packets(most)))
-            most = s;
-    if (most)
-        ring_drop(most);
-    return most != NULL;
+        if (old_packets(s) && (!first || oldest_end(s) < oldest_end(first)))
+            first = s;
+    if (first)
+        ring_drop(first);
+    return first != NULL;
 }
 
 /* Whether the limit allows another chunk; in a ring, removes the oldest packets to make room. */
@@ -503,7 +524,7 @@ static bool within_limit(size_t size)
     }
     while (atomic_load(&rp_core.bytes) + size > o->limit_bytes && ring_drop_oldest())
         ;
-    return true; /* each stream keeps its two newest files in any case */
+    return true; /* each stream keeps the file in use in any case */
 }
 
 static bool spare_take(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
@@ -767,6 +788,7 @@ void rp_core_stream_forget(struct rp_core_stream *s)
     s->events = s->lost = 0;
     s->next_size = RP_CORE_FIRST;
     atomic_store(&s->oldest, 0);
+    atomic_store(&s->ended_of, 0);
     atomic_store(&s->chunk_first, 0);
     s->time = RP_CORE_NEVER;
     s->left = true;

@@ -391,6 +391,52 @@ static void test_ring_of_two(void **state)
     recorded_end(&r);
 }
 
+/* A thread writes a little from time to time beside one that fills the ring many times: what is
+   left of both is the end, and of the silent beginning nothing. */
+static pthread_barrier_t turn;
+
+static void *write_a_little(void *unused)
+{
+    const struct rp_capture *cap = rp_capture_own();
+
+    for (int i = 0; i < 20; i++) {
+        pthread_barrier_wait(&turn);
+        for (int k = 0; k < MARKS / 8; k++)
+            cap->mark(i ? "a little" : "a little at first");
+        pthread_barrier_wait(&turn);
+    }
+    return unused;
+}
+
+static void write_beside(const struct rp_capture *cap)
+{
+    pthread_t thread;
+
+    pthread_barrier_init(&turn, NULL, 2);
+    pthread_create(&thread, NULL, write_a_little, NULL);
+    for (int i = 0; i < 20; i++) {
+        pthread_barrier_wait(&turn);
+        pthread_barrier_wait(&turn);
+        for (int k = 0; k < MARKS; k++)
+            cap->mark(i < 19 ? "much" : "much at last");
+    }
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&turn);
+}
+
+static void test_ring_of_unequals(void **state)
+{
+    struct recorded r;
+
+    UNUSED_STATE(state);
+    recorded_run(&r, "limit=1048576;full=ring", write_beside);
+    assert_int_equal(recorded_count(&r, "a little at first", RP_KIND_INSTANT), 0);
+    assert_true(recorded_count(&r, "a little", RP_KIND_INSTANT) > 0);
+    assert_int_equal(recorded_count(&r, "much at last", RP_KIND_INSTANT), MARKS);
+    assert_true(r.scan.bytes <= 1048576 + (256 << 10));
+    recorded_end(&r);
+}
+
 static void test_stop(void **state)
 {
     struct recorded r;
@@ -555,13 +601,21 @@ static void each_error_has_its_reason(void **state)
 int test_capture_harm(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kill),         cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_short_write),  cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_no_folder),    cmocka_unit_test(test_no_descriptors),
-        cmocka_unit_test(test_ring),         cmocka_unit_test(test_ring_of_threads),
-        cmocka_unit_test(test_ring_of_two),  cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_signals),      cmocka_unit_test(each_error_has_its_reason),
-        cmocka_unit_test(test_small_stacks), cmocka_unit_test(test_fork_in_sandbox),
+        cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_short_write),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_ring_of_threads),
+        cmocka_unit_test(test_ring_of_two),
+        cmocka_unit_test(test_ring_of_unequals),
+        cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_signals),
+        cmocka_unit_test(each_error_has_its_reason),
+        cmocka_unit_test(test_small_stacks),
+        cmocka_unit_test(test_fork_in_sandbox),
     };
 
     return cmocka_run_group_tests_name("capture_harm", tests, NULL, NULL);
