@@ -10,7 +10,7 @@
  * Slots are read and written in the width of their type, because a load that is wider than the
  * store before it waits for the store.
  */
-#include "exec/fast/flat.h"
+#include "exec/fast/scalar_loop.h"
 #include "program/literal.h"
 #include "program/opcodes.h"
 
@@ -82,11 +82,11 @@ static bool has_code(unsigned code, unsigned from, unsigned to)
 }
 
 /* A lane of the usual name may be of another kind, such as a comparison by bits. */
-bool rp_flat_is_frequent(const struct rp_flat_op *op)
+bool rp_scalar_is_frequent(const struct rp_scalar_op *op)
 {
     struct rp_lane usual = op->lane;
 
-    return op->kind == RP_FLAT_LANE && has_code(op->code, op->lane.from, op->lane.to) &&
+    return op->kind == RP_SCALAR_LANE && has_code(op->code, op->lane.from, op->lane.to) &&
            rp_lane_find(op->code, false, &usual) && usual.fn == op->lane.fn;
 }
 
@@ -138,7 +138,7 @@ static void op_slot(struct code *k, unsigned prefix, bool wide, unsigned opcode,
 {
     put_opcode(k, prefix, wide, opcode, reg, 0, RBX, opcode == 0x88);
     put(k, 0x80 | (reg & 7) << 3 | RBX, 1);
-    put(k, slot * sizeof(rp_flat_slot) + offset, 4);
+    put(k, slot * sizeof(rp_scalar_slot) + offset, 4);
 }
 
 /* With the memory at rax + offset. */
@@ -239,7 +239,7 @@ static void store_vector(struct code *k, size_t unit, unsigned reg, uint32_t slo
 
 /* ---- operations ---- */
 
-static void compute_binary(struct code *k, unsigned opcode, const struct rp_flat_op *op)
+static void compute_binary(struct code *k, unsigned opcode, const struct rp_scalar_op *op)
 {
     size_t unit = rp_literal_unit(op->lane.from);
     unsigned x = general_of(k, unit, op->a), y = general_of(k, unit, op->b);
@@ -251,7 +251,7 @@ static void compute_binary(struct code *k, unsigned opcode, const struct rp_flat
 }
 
 /* Division and remainder, with the results that have a number for all operands. */
-static void compute_divide(struct code *k, const struct rp_flat_op *op)
+static void compute_divide(struct code *k, const struct rp_scalar_op *op)
 {
     bool wide = is_wide(op->lane.from), sign = is_signed(op->lane.from);
     bool rest = op->code == RP_OP_REMAINDER;
@@ -299,7 +299,7 @@ static void compute_divide(struct code *k, const struct rp_flat_op *op)
 }
 
 /* Counts of the width and above give 0, or the sign. */
-static void compute_shift(struct code *k, const struct rp_flat_op *op)
+static void compute_shift(struct code *k, const struct rp_scalar_op *op)
 {
     bool wide = is_wide(op->lane.from);
     size_t unit = rp_literal_unit(op->lane.from);
@@ -325,7 +325,7 @@ static void compute_shift(struct code *k, const struct rp_flat_op *op)
     store_general(k, unit, to, op->to);
 }
 
-static void compute_extreme(struct code *k, const struct rp_flat_op *op)
+static void compute_extreme(struct code *k, const struct rp_scalar_op *op)
 {
     bool wide = is_wide(op->lane.from), sign = is_signed(op->lane.from);
     size_t unit = rp_literal_unit(op->lane.from);
@@ -338,7 +338,7 @@ static void compute_extreme(struct code *k, const struct rp_flat_op *op)
     store_general(k, unit, to, op->to);
 }
 
-static void compute_compare(struct code *k, const struct rp_flat_op *op)
+static void compute_compare(struct code *k, const struct rp_scalar_op *op)
 {
     /* EQ, NE, GE, GT, LE, LT: the condition of signed and of unsigned numbers, and that of floats,
        for which GE and GT exchange the operands */
@@ -371,7 +371,7 @@ static void compute_compare(struct code *k, const struct rp_flat_op *op)
     store_general(k, 1, to, op->to);
 }
 
-static void compute_select(struct code *k, const struct rp_flat_op *op)
+static void compute_select(struct code *k, const struct rp_scalar_op *op)
 {
     size_t unit = rp_literal_unit(op->lane.to);
     unsigned on = general_of(k, 1, op->a);
@@ -398,7 +398,7 @@ static void compute_select(struct code *k, const struct rp_flat_op *op)
     store_general(k, unit, to, op->to);
 }
 
-static void compute_convert(struct code *k, const struct rp_flat_op *op)
+static void compute_convert(struct code *k, const struct rp_scalar_op *op)
 {
     unsigned from = op->lane.from, to_elem = op->lane.to;
     size_t unit = rp_literal_unit(from), to_unit = rp_literal_unit(to_elem);
@@ -427,7 +427,7 @@ static void compute_convert(struct code *k, const struct rp_flat_op *op)
     store_general(k, to_unit, to, op->to);
 }
 
-static void compute_float(struct code *k, const struct rp_flat_op *op)
+static void compute_float(struct code *k, const struct rp_scalar_op *op)
 {
     size_t unit = rp_literal_unit(op->lane.from);
     unsigned prefix = unit == 8 ? 0xf2 : 0xf3, opcode, x = vector_of(k, unit, op->a);
@@ -465,7 +465,7 @@ static void compute_float(struct code *k, const struct rp_flat_op *op)
 }
 
 /* An operation of one integer. */
-static void compute_unary(struct code *k, const struct rp_flat_op *op)
+static void compute_unary(struct code *k, const struct rp_scalar_op *op)
 {
     size_t unit = rp_literal_unit(op->lane.from);
     unsigned x = general_of(k, unit, op->a), to = take_general(k, op->to);
@@ -481,7 +481,7 @@ static void compute_unary(struct code *k, const struct rp_flat_op *op)
     store_general(k, unit, to, op->to);
 }
 
-static void compute(struct code *k, const struct rp_flat_op *op)
+static void compute(struct code *k, const struct rp_scalar_op *op)
 {
     switch (op->code) {
     case RP_OP_COMPARE:
@@ -543,7 +543,7 @@ static void call(struct code *k, uint64_t function)
     forget_all(k);
 }
 
-static void call_lane(struct code *k, const struct rp_flat_op *op)
+static void call_lane(struct code *k, const struct rp_scalar_op *op)
 {
     static const uint8_t registers[] = {RDX, RCX, 8, 9};
     const uint32_t slots[] = {op->to, op->a, op->b, op->c};
@@ -568,7 +568,7 @@ static void jump(struct code *k, unsigned opcode, uint32_t to)
 }
 
 /* rax = the number in a slot, in 64 bits */
-static void load_index(struct code *k, const struct rp_flat_op *op)
+static void load_index(struct code *k, const struct rp_scalar_op *op)
 {
     unsigned x = general_of(k, rp_literal_unit(op->elem), op->a);
 
@@ -578,7 +578,7 @@ static void load_index(struct code *k, const struct rp_flat_op *op)
         op_rr(k, 0, is_wide(op->elem), 0x8b, RAX, x);
 }
 
-static void place(struct code *k, const struct rp_flat_op *op)
+static void place(struct code *k, const struct rp_scalar_op *op)
 {
     bool sign = is_signed(op->elem);
 
@@ -602,14 +602,14 @@ static void place(struct code *k, const struct rp_flat_op *op)
 }
 
 /* rax = the address of an element, but for its distance */
-static void load_address(struct code *k, const struct rp_flat_op *op)
+static void load_address(struct code *k, const struct rp_scalar_op *op)
 {
     op_rr(k, 0, true, 0x8b, RAX, general_of(k, 8, op->a));
     if (op->b != RP_NONE)
         op_rr(k, 0, true, 0x03, RAX, general_of(k, 8, op->b));
 }
 
-static void load(struct code *k, const struct rp_flat_op *op)
+static void load(struct code *k, const struct rp_scalar_op *op)
 {
     size_t unit = rp_literal_unit(op->elem);
 
@@ -626,7 +626,7 @@ static void load(struct code *k, const struct rp_flat_op *op)
     store_general(k, unit, to, op->to);
 }
 
-static void store(struct code *k, const struct rp_flat_op *op)
+static void store(struct code *k, const struct rp_scalar_op *op)
 {
     size_t unit = rp_literal_unit(op->elem);
 
@@ -636,11 +636,11 @@ static void store(struct code *k, const struct rp_flat_op *op)
     else
         op_at(k, unit == 2 ? 0x66 : 0, unit == 8, unit == 1 ? 0x88 : 0x89,
               general_of(k, unit, op->c), op->stride);
-    if (op->a == RP_FLAT_FRAME)
+    if (op->a == RP_SCALAR_FRAME)
         forget_all(k);
 }
 
-static void move(struct code *k, const struct rp_flat_op *op)
+static void move(struct code *k, const struct rp_scalar_op *op)
 {
     size_t unit = rp_literal_unit(op->elem);
 
@@ -659,56 +659,56 @@ static void leave(struct code *k)
         put(k, bytes[i], 1);
 }
 
-static void turn(struct code *k, const struct rp_flat_op *op)
+static void turn(struct code *k, const struct rp_scalar_op *op)
 {
-    op_slot(k, 0, false, 0xff, 1, RP_FLAT_TURNS, 0); /* dec */
+    op_slot(k, 0, false, 0xff, 1, RP_SCALAR_TURNS, 0); /* dec */
     jump(k, 0x0f85, op->to);
     op_rr(k, 0, true, 0x8b, RDI, RBX);
-    call(k, (uint64_t)(uintptr_t)rp_flat_look);
+    call(k, (uint64_t)(uintptr_t)rp_scalar_look);
     op_rr(k, 0, false, 0x85, RAX, RAX);
     jump(k, 0x0f84, op->to);
     leave(k);
 }
 
-static void put_op(struct code *k, const struct rp_flat_op *op)
+static void put_op(struct code *k, const struct rp_scalar_op *op)
 {
     switch (op->kind) {
-    case RP_FLAT_LANE:
+    case RP_SCALAR_LANE:
         forget(k, op->to);
-        if (rp_flat_is_frequent(op))
+        if (rp_scalar_is_frequent(op))
             compute(k, op);
         else
             call_lane(k, op);
         break;
-    case RP_FLAT_MOVE:
+    case RP_SCALAR_MOVE:
         forget(k, op->to);
         move(k, op);
         break;
-    case RP_FLAT_PLACE:
+    case RP_SCALAR_PLACE:
         place(k, op);
         break;
-    case RP_FLAT_LOAD:
+    case RP_SCALAR_LOAD:
         load(k, op);
         break;
-    case RP_FLAT_STORE:
+    case RP_SCALAR_STORE:
         store(k, op);
         break;
-    case RP_FLAT_INSIDE:
+    case RP_SCALAR_INSIDE:
         load_index(k, op);
         put(k, 0x3d48, 2); /* cmp rax, most */
         put(k, (uint64_t)op->most, 4);
         jump(k, 0x0f87, op->to);
         break;
-    case RP_FLAT_EQUAL:
+    case RP_SCALAR_EQUAL:
         op_rr(k, 0, false, 0x8b, RAX, general_of(k, rp_literal_unit(op->elem), op->a));
         put(k, 0x3d, 1); /* cmp eax, most */
         put(k, (uint64_t)op->most, 4);
         jump(k, 0x0f85, op->to);
         break;
-    case RP_FLAT_JUMP:
+    case RP_SCALAR_JUMP:
         jump(k, 0xe9, op->to);
         break;
-    case RP_FLAT_AGAIN:
+    case RP_SCALAR_AGAIN:
         turn(k, op);
         break;
     default:
@@ -723,10 +723,11 @@ static void code_release(struct code *k)
     free(k->jumps);
 }
 
-static bool put_all(struct code *k, const struct rp_flat_op *ops, size_t n)
+static bool put_all(struct code *k, const struct rp_scalar_op *ops, size_t n)
 {
-    static const uint8_t enter[] = {0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41,
-                                    0x57, 0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xfb};
+    static const uint8_t enter[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x53, 0x55, 0x41,
+                                    0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57,
+                                    0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xfb};
 
     k->cap = (n + 2) * MOST_BYTES;
     k->at = malloc(k->cap);
@@ -752,11 +753,11 @@ static bool put_all(struct code *k, const struct rp_flat_op *ops, size_t n)
     return true;
 }
 
-rp_flat_fn *rp_flat_compile(struct rp_plan *plan, const struct rp_flat_op *ops, size_t n)
+rp_scalar_fn *rp_scalar_compile(struct rp_plan *plan, const struct rp_scalar_op *ops, size_t n)
 {
     RP_SCOPED(code_release) struct code k = {0};
     struct rp_plan_code *kept = RP_NODE_NEW(plan, struct rp_plan_code);
-    rp_flat_fn *fn = NULL;
+    rp_scalar_fn *fn = NULL;
 
     if (!kept || !put_all(&k, ops, n))
         return NULL;
@@ -773,13 +774,13 @@ rp_flat_fn *rp_flat_compile(struct rp_plan *plan, const struct rp_flat_op *ops, 
 
 #else
 
-bool rp_flat_is_frequent(const struct rp_flat_op *op)
+bool rp_scalar_is_frequent(const struct rp_scalar_op *op)
 {
     (void)op;
     return false;
 }
 
-rp_flat_fn *rp_flat_compile(struct rp_plan *plan, const struct rp_flat_op *ops, size_t n)
+rp_scalar_fn *rp_scalar_compile(struct rp_plan *plan, const struct rp_scalar_op *ops, size_t n)
 {
     (void)plan;
     (void)ops;

@@ -7,7 +7,7 @@
  * that is read after something has changed its array is refused, as is any operation that is not
  * known here: such a loop is evaluated in other ways, and so is one whose operations are timed.
  */
-#include "exec/fast/flat.h"
+#include "exec/fast/scalar_loop.h"
 #include "exec/eval/tape.h"
 #include "exec/fast/kernels.h"
 #include "exec/ref/kernels.h"
@@ -36,7 +36,7 @@ struct flat_array {
 
 struct flat_ctx {
     struct rp_plan *plan;
-    RP_VEC(struct rp_flat_op) ops;
+    RP_VEC(struct rp_scalar_op) ops;
     RP_VEC(struct flat_slot) slots;
     RP_VEC(struct flat_array) arrays;
     uint32_t versions; /* given out so far */
@@ -52,10 +52,10 @@ struct flat_part {
 
 struct flat_loop {
     size_t nops, nslots, nparts;
-    struct rp_flat_op *ops;
+    struct rp_scalar_op *ops;
     struct flat_slot *slots;
     struct flat_part *parts; /* of the state */
-    rp_flat_fn *fn;          /* machine code, or NULL */
+    rp_scalar_fn *fn;        /* machine code, or NULL */
 };
 
 /* ---- planning ---- */
@@ -108,7 +108,7 @@ static enum rp_code new_slot(struct flat_ctx *c, unsigned elem, const void *cons
     return rp_vec_push(&c->slots, s, err);
 }
 
-static enum rp_code push(struct flat_ctx *c, struct rp_flat_op op, struct rp_err *err)
+static enum rp_code push(struct flat_ctx *c, struct rp_scalar_op op, struct rp_err *err)
 {
     return c->ops.n < MOST_OPS ? rp_vec_push(&c->ops, op, err) : refuse(err);
 }
@@ -116,14 +116,14 @@ static enum rp_code push(struct flat_ctx *c, struct rp_flat_op op, struct rp_err
 static enum rp_code push_label(struct flat_ctx *c, uint32_t *at, struct rp_err *err)
 {
     *at = (uint32_t)c->ops.n;
-    return push(c, (struct rp_flat_op){.kind = RP_FLAT_LABEL}, err);
+    return push(c, (struct rp_scalar_op){.kind = RP_SCALAR_LABEL}, err);
 }
 
 static enum rp_code push_move(struct flat_ctx *c, uint32_t to, uint32_t from, struct rp_err *err)
 {
     return push(c,
-                (struct rp_flat_op){
-                    .kind = RP_FLAT_MOVE, .elem = c->slots.at[to].elem, .to = to, .a = from},
+                (struct rp_scalar_op){
+                    .kind = RP_SCALAR_MOVE, .elem = c->slots.at[to].elem, .to = to, .a = from},
                 err);
 }
 
@@ -172,7 +172,7 @@ static enum rp_code walk_moved(struct flat_ctx *c, const struct rp_node *node,
 }
 
 /* One operation on scalars; of integers that are known it is done at once. */
-static enum rp_code push_lane(struct flat_ctx *c, struct rp_flat_op *op, struct rp_err *err)
+static enum rp_code push_lane(struct flat_ctx *c, struct rp_scalar_op *op, struct rp_err *err)
 {
     const uint32_t in[3] = {op->a, op->b, op->c};
     const void *at[3] = {NULL, NULL, NULL};
@@ -199,11 +199,11 @@ static enum rp_code walk_element(struct flat_ctx *c, const struct rp_node *node,
                                  struct rp_tensor *const *in, struct rp_tensor **out,
                                  struct rp_err *err)
 {
-    struct rp_flat_op op = {.kind = RP_FLAT_LANE,
-                            .code = (uint16_t)node->code,
-                            .a = RP_NONE,
-                            .b = RP_NONE,
-                            .c = RP_NONE};
+    struct rp_scalar_op op = {.kind = RP_SCALAR_LANE,
+                              .code = (uint16_t)node->code,
+                              .a = RP_NONE,
+                              .b = RP_NONE,
+                              .c = RP_NONE};
     uint32_t *place[3] = {&op.a, &op.b, &op.c};
 
     if (!is_short(node->shape) || !node->nin || node->nin > 3 ||
@@ -216,7 +216,7 @@ static enum rp_code walk_element(struct flat_ctx *c, const struct rp_node *node,
     for (size_t i = 0; i < node->shape->n; i++) {
         for (uint32_t k = 0; k < node->nin; k++)
             *place[k] = slot_of(in[k], i);
-        if (node->shape->n > 1 && !rp_flat_is_frequent(&op))
+        if (node->shape->n > 1 && !rp_scalar_is_frequent(&op))
             return refuse(err); /* its lane does all of the array at once */
         if (node->code == RP_OP_CONVERT && op.lane.from == op.lane.to)
             op.to = op.a;
@@ -247,7 +247,7 @@ static enum rp_code find_array(struct flat_ctx *c, const struct rp_tensor *t, un
         w->unit = (int64_t)rp_literal_unit(elem);
         return c->slots.at[a->slot].version == a->version ? RP_OK : refuse(err);
     }
-    w->slot = RP_FLAT_FRAME;
+    w->slot = RP_SCALAR_FRAME;
     w->before = (int64_t)c->slots.n * 16;
     w->unit = 16;
     for (size_t i = 0; i < t->n; i++)
@@ -266,13 +266,13 @@ static bool is_index(unsigned elem)
 static enum rp_code push_place(struct flat_ctx *c, unsigned elem, uint32_t index, int64_t most,
                                int64_t stride, uint32_t *place, struct rp_err *err)
 {
-    struct rp_flat_op op = {.kind = RP_FLAT_PLACE,
-                            .elem = (uint8_t)elem,
-                            .a = index,
-                            .b = *place,
-                            .c = RP_NONE,
-                            .most = most,
-                            .stride = stride};
+    struct rp_scalar_op op = {.kind = RP_SCALAR_PLACE,
+                              .elem = (uint8_t)elem,
+                              .a = index,
+                              .b = *place,
+                              .c = RP_NONE,
+                              .most = most,
+                              .stride = stride};
 
     if (!is_index(elem) || stride > INT32_MAX || most > INT32_MAX)
         return refuse(err);
@@ -291,13 +291,13 @@ static enum rp_code push_part(struct flat_ctx *c, const struct flat_where *w, ui
 
     rp_strides(whole->dims, whole->rank, stride);
     do {
-        struct rp_flat_op op = {.kind = store ? RP_FLAT_STORE : RP_FLAT_LOAD,
-                                .elem = (uint8_t)elem,
-                                .a = w->slot,
-                                .b = place,
-                                .c = store ? ids[i] : RP_NONE,
-                                .to = RP_NONE,
-                                .stride = w->before};
+        struct rp_scalar_op op = {.kind = store ? RP_SCALAR_STORE : RP_SCALAR_LOAD,
+                                  .elem = (uint8_t)elem,
+                                  .a = w->slot,
+                                  .b = place,
+                                  .c = store ? ids[i] : RP_NONE,
+                                  .to = RP_NONE,
+                                  .stride = w->before};
 
         for (uint32_t k = 0; k < whole->rank; k++)
             op.stride += index[k] * stride[k] * w->unit;
@@ -319,7 +319,7 @@ static enum rp_code changed(struct flat_ctx *c, const struct rp_value_shape *sha
                             struct rp_tensor **out, struct rp_err *err)
 {
     RP_TRY(new_ids(shape, out, err));
-    if (w->slot == RP_FLAT_FRAME) {
+    if (w->slot == RP_SCALAR_FRAME) {
         memcpy((*out)->data, copies, rp_tensor_bytes(*out));
         return RP_OK;
     }
@@ -418,11 +418,12 @@ static enum rp_code walk_scatter(struct flat_ctx *c, const struct rp_node *node,
 
         if (!is_index(elem) || most < 0 || most > INT32_MAX)
             return refuse(err);
-        RP_TRY(push(
-            c,
-            (struct rp_flat_op){
-                .kind = RP_FLAT_INSIDE, .elem = (uint8_t)elem, .a = ids_of(in[1])[k], .most = most},
-            err));
+        RP_TRY(push(c,
+                    (struct rp_scalar_op){.kind = RP_SCALAR_INSIDE,
+                                          .elem = (uint8_t)elem,
+                                          .a = ids_of(in[1])[k],
+                                          .most = most},
+                    err));
         RP_TRY(push_place(c, elem, ids_of(in[1])[k], most, stride[d] * w.unit, &place, err));
     }
     memcpy(old, in[2]->data, rp_tensor_bytes(in[2]));
@@ -433,7 +434,7 @@ static enum rp_code walk_scatter(struct flat_ctx *c, const struct rp_node *node,
     RP_TRY(push_part(c, &w, place, whole->elem, whole, part, true, old, err));
     RP_TRY(push_label(c, &last, err));
     for (uint32_t i = from; i < last; i++)
-        if (c->ops.at[i].kind == RP_FLAT_INSIDE)
+        if (c->ops.at[i].kind == RP_SCALAR_INSIDE)
             c->ops.at[i].to = last;
     return changed(c, node->shape, &w, copies, out, err);
 }
@@ -606,12 +607,12 @@ static enum rp_code walk_while(struct flat_ctx *c, const struct rp_node *node, s
         return refuse(err);
     test = (uint32_t)c->ops.n;
     RP_TRY(push(c,
-                (struct rp_flat_op){
-                    .kind = RP_FLAT_EQUAL, .elem = RP_ELEM_PRED, .a = ids_of(more)[0], .most = 1},
+                (struct rp_scalar_op){
+                    .kind = RP_SCALAR_EQUAL, .elem = RP_ELEM_PRED, .a = ids_of(more)[0], .most = 1},
                 err));
     RP_TRY(walk(c, node->called[0], &state, &next, err));
     RP_TRY(push_moves(c, state, next, err));
-    RP_TRY(push(c, (struct rp_flat_op){.kind = RP_FLAT_AGAIN, .to = head}, err));
+    RP_TRY(push(c, (struct rp_scalar_op){.kind = RP_SCALAR_AGAIN, .to = head}, err));
     RP_TRY(push_label(c, &last, err));
     c->ops.at[test].to = last;
     return like_value(c, node->shape, state, false, out, err);
@@ -662,10 +663,10 @@ static enum rp_code walk_branches(struct flat_ctx *c, const struct rp_node *node
         if (k + 1 < node->ncalled) {
             test = (uint32_t)c->ops.n;
             RP_TRY(push(c,
-                        (struct rp_flat_op){.kind = RP_FLAT_EQUAL,
-                                            .elem = (uint8_t)elem,
-                                            .a = ids_of(in[0])[0],
-                                            .most = elem == RP_ELEM_PRED ? k == 0 : k},
+                        (struct rp_scalar_op){.kind = RP_SCALAR_EQUAL,
+                                              .elem = (uint8_t)elem,
+                                              .a = ids_of(in[0])[0],
+                                              .most = elem == RP_ELEM_PRED ? k == 0 : k},
                         err));
         }
         RP_TRY(walk(c, node->called[k], &in[k + 1], &result, err));
@@ -675,7 +676,7 @@ static enum rp_code walk_branches(struct flat_ctx *c, const struct rp_node *node
         if (k + 1 == node->ncalled)
             break;
         RP_TRY(rp_vec_push(&ends, (uint32_t)c->ops.n, err));
-        RP_TRY(push(c, (struct rp_flat_op){.kind = RP_FLAT_JUMP}, err));
+        RP_TRY(push(c, (struct rp_scalar_op){.kind = RP_SCALAR_JUMP}, err));
         RP_TRY(push_label(c, &c->ops.at[test].to, err));
     }
     RP_TRY(push_label(c, &last, err));
@@ -826,7 +827,7 @@ static enum rp_code flat_build(struct flat_ctx *c, const struct rp_node *node, s
     l->nparts = state->elem == RP_ELEM_TUPLE ? state->nparts : 1;
     l->parts = RP_ARENA_NEW(&c->plan->arena, struct flat_part, l->nparts + 1);
     RP_TRY(rp_err_need(l->parts, err, "planning"));
-    for (uint32_t i = 0; i < RP_FLAT_SLOTS; i++)
+    for (uint32_t i = 0; i < RP_SCALAR_SLOTS; i++)
         RP_TRY(new_slot(c, RP_ELEM_S64, NULL, &slot, err));
     RP_TRY(rp_tensors_new(l->nparts, &parts, err));
     for (size_t i = 0; i < l->nparts; i++)
@@ -875,7 +876,7 @@ RP_PREPARE(rp_fast_while_prepare)
     if (code != RP_OK)
         return RP_OK;
     node->attrs = l;
-    l->fn = rp_flat_compile(plan, l->ops, l->nops);
+    l->fn = rp_scalar_compile(plan, l->ops, l->nops);
     return RP_OK;
 }
 
@@ -887,18 +888,18 @@ struct flat_run {
     enum rp_code code;
 };
 
-int rp_flat_look(rp_flat_slot *frame)
+int rp_scalar_look(rp_scalar_slot *frame)
 {
-    int32_t turns = RP_FLAT_LOOK;
+    int32_t turns = RP_SCALAR_LOOK;
     struct flat_run *r;
 
-    memcpy(frame[RP_FLAT_TURNS], &turns, sizeof turns);
-    memcpy(&r, frame[RP_FLAT_TURNS] + 8, sizeof r);
+    memcpy(frame[RP_SCALAR_TURNS], &turns, sizeof turns);
+    memcpy(&r, frame[RP_SCALAR_TURNS] + 8, sizeof r);
     r->code = rp_eval_on_time(r->e, r->err);
     return r->code != RP_OK;
 }
 
-static int64_t number_in(const rp_flat_slot *slot, unsigned elem)
+static int64_t number_in(const rp_scalar_slot *slot, unsigned elem)
 {
     int64_t wide = 0;
     int32_t narrow;
@@ -911,7 +912,7 @@ static int64_t number_in(const rp_flat_slot *slot, unsigned elem)
     return elem == RP_ELEM_U64 && wide < 0 ? INT64_MAX : wide;
 }
 
-static char *element_of(rp_flat_slot *frame, const struct rp_flat_op *op)
+static char *element_of(rp_scalar_slot *frame, const struct rp_scalar_op *op)
 {
     char *base;
     int64_t place = 0;
@@ -923,24 +924,24 @@ static char *element_of(rp_flat_slot *frame, const struct rp_flat_op *op)
 }
 
 /* Where there is no machine code. */
-static int flat_interpret(const struct flat_loop *l, rp_flat_slot *frame)
+static int flat_interpret(const struct flat_loop *l, rp_scalar_slot *frame)
 {
     for (size_t i = 0; i < l->nops; i++) {
-        const struct rp_flat_op *op = &l->ops[i];
+        const struct rp_scalar_op *op = &l->ops[i];
         size_t unit = rp_literal_unit(op->elem);
         int64_t v, before = 0;
         int32_t turns;
 
         switch (op->kind) {
-        case RP_FLAT_LANE:
+        case RP_SCALAR_LANE:
             op->lane.fn(&op->lane, 1, frame[op->to], frame[op->a],
                         op->b == RP_NONE ? NULL : frame[op->b],
                         op->c == RP_NONE ? NULL : frame[op->c]);
             break;
-        case RP_FLAT_MOVE:
+        case RP_SCALAR_MOVE:
             memcpy(frame[op->to], frame[op->a], sizeof *frame);
             break;
-        case RP_FLAT_PLACE:
+        case RP_SCALAR_PLACE:
             v = number_in(&frame[op->a], op->elem);
             v = v < 0 ? 0 : v > op->most ? op->most : v;
             if (op->b != RP_NONE)
@@ -948,28 +949,28 @@ static int flat_interpret(const struct flat_loop *l, rp_flat_slot *frame)
             v = before + v * op->stride;
             memcpy(frame[op->to], &v, sizeof v);
             break;
-        case RP_FLAT_LOAD:
+        case RP_SCALAR_LOAD:
             memcpy(frame[op->to], element_of(frame, op), unit);
             break;
-        case RP_FLAT_STORE:
+        case RP_SCALAR_STORE:
             memcpy(element_of(frame, op), frame[op->c], unit);
             break;
-        case RP_FLAT_INSIDE:
+        case RP_SCALAR_INSIDE:
             v = number_in(&frame[op->a], op->elem);
             i = v < 0 || v > op->most ? op->to : i;
             break;
-        case RP_FLAT_EQUAL:
+        case RP_SCALAR_EQUAL:
             i = number_in(&frame[op->a], op->elem) != op->most ? op->to : i;
             break;
-        case RP_FLAT_AGAIN:
-            memcpy(&turns, frame[RP_FLAT_TURNS], sizeof turns);
+        case RP_SCALAR_AGAIN:
+            memcpy(&turns, frame[RP_SCALAR_TURNS], sizeof turns);
             turns--;
-            memcpy(frame[RP_FLAT_TURNS], &turns, sizeof turns);
-            if (!turns && rp_flat_look(frame))
+            memcpy(frame[RP_SCALAR_TURNS], &turns, sizeof turns);
+            if (!turns && rp_scalar_look(frame))
                 return 1;
             i = op->to;
             break;
-        case RP_FLAT_JUMP:
+        case RP_SCALAR_JUMP:
             i = op->to;
             break;
         default:
@@ -993,7 +994,7 @@ static enum rp_code take_array(const struct rp_node *node, const struct flat_par
 }
 
 static enum rp_code flat_start(const struct rp_node *node, struct rp_tensor *state,
-                               rp_flat_slot *frame, struct rp_tensors *parts, struct rp_err *err)
+                               rp_scalar_slot *frame, struct rp_tensors *parts, struct rp_err *err)
 {
     const struct flat_loop *l = node->attrs;
 
@@ -1014,7 +1015,7 @@ static enum rp_code flat_start(const struct rp_node *node, struct rp_tensor *sta
     return RP_OK;
 }
 
-static enum rp_code flat_end(const struct rp_node *node, rp_flat_slot *frame,
+static enum rp_code flat_end(const struct rp_node *node, rp_scalar_slot *frame,
                              struct rp_tensors *parts, struct rp_err *err)
 {
     const struct flat_loop *l = node->attrs;
@@ -1041,14 +1042,14 @@ RP_KERNEL(rp_fast_while)
 
     if (!l || e->times || e->spans)
         return e->plan->reference[RP_OP_WHILE]->run(e, node, in, out, err);
-    RP_FREED rp_flat_slot *frame = aligned_alloc(64, (l->nslots * sizeof *frame + 63) / 64 * 64);
+    RP_FREED rp_scalar_slot *frame = aligned_alloc(64, (l->nslots * sizeof *frame + 63) / 64 * 64);
     RP_TRY(rp_err_need(frame, err, "evaluating"));
     RP_TRY(rp_tensors_new(l->nparts, &parts, err));
     RP_TRY(flat_start(node, in[0], frame, &parts, err));
-    int32_t turns = RP_FLAT_LOOK;
-    memcpy(frame[RP_FLAT_TURNS], &turns, sizeof turns);
-    memcpy(frame[RP_FLAT_TURNS] + 8, &at, sizeof at);
-    memcpy(frame[RP_FLAT_FRAME], &frame, sizeof frame);
+    int32_t turns = RP_SCALAR_LOOK;
+    memcpy(frame[RP_SCALAR_TURNS], &turns, sizeof turns);
+    memcpy(frame[RP_SCALAR_TURNS] + 8, &at, sizeof at);
+    memcpy(frame[RP_SCALAR_FRAME], &frame, sizeof frame);
     if (l->fn ? l->fn(frame) : flat_interpret(l, frame))
         return r.code;
     RP_TRY(flat_end(node, frame, &parts, err));
