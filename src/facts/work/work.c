@@ -503,8 +503,7 @@ static int64_t clipped_common(const rp_interval_vec *a, const rp_interval_vec *b
         int64_t from = a->at[i].begin_ns > begin_ns ? a->at[i].begin_ns : begin_ns;
         int64_t to = a->at[i].end_ns < end_ns ? a->at[i].end_ns : end_ns;
 
-        if (to > from)
-            sum = rp_ns_sum(sum, rp_union_covers(b->at, b->n, from, to));
+        sum = rp_ns_sum(sum, rp_union_covers(b->at, b->n, from, to));
     }
     return sum;
 }

@@ -260,9 +260,49 @@ static void hostile_names_stay_in_their_strings(void **state)
     rp_trace_free(t);
 }
 
+/* Short neighbours become one piece, with the cause of most of its idle time; long ones stay. */
+static void short_pieces_are_joined(void **state)
+{
+    const struct rp_lane_piece all[] = {
+        {.ns = {[RP_LANE_IDLE] = 10}, .state = RP_LANE_IDLE, .cause = 1},
+        {.ns = {[RP_LANE_COMPUTE] = 10}, .state = RP_LANE_COMPUTE, .cause = 2},
+        {.ns = {[RP_LANE_IDLE] = 30}, .state = RP_LANE_IDLE, .cause = 3},
+        {.ns = {[RP_LANE_COMPUTE] = 1000}, .state = RP_LANE_COMPUTE},
+        {.ns = {[RP_LANE_IDLE] = 1000}, .state = RP_LANE_IDLE, .cause = 4}};
+    struct rp_lane_piece p[5];
+    size_t n;
+
+    UNUSED_STATE(state);
+    memcpy(p, all, sizeof all);
+    assert_int_equal(rp_lane_coarsen(p, 5, 5), 5);
+    assert_memory_equal(p, all, sizeof all);
+    assert_int_equal(rp_lane_coarsen(p, 5, 3), 3);
+    assert_int_equal(p[0].state, RP_LANE_MIXED);
+    assert_int_equal(p[0].cause, 3);
+    assert_int_equal(p[0].ns[RP_LANE_IDLE], 40);
+    assert_int_equal(p[0].ns[RP_LANE_COMPUTE], 10);
+    assert_memory_equal(&p[1], &all[3], 2 * sizeof *p);
+    memcpy(p, all, sizeof all);
+    p[1] = all[0]; /* three of one state */
+    assert_int_equal(rp_lane_coarsen(p, 5, 3), 3);
+    assert_int_equal(p[0].state, RP_LANE_IDLE);
+    assert_int_equal(p[0].ns[RP_LANE_IDLE], 50);
+    memcpy(p, all, sizeof all);
+    n = rp_lane_coarsen(p, 5, 0);
+    assert_in_range(n, 1, 2);
+    int64_t idle = 0, compute = 0;
+    for (size_t i = 0; i < n; i++) {
+        idle += p[i].ns[RP_LANE_IDLE];
+        compute += p[i].ns[RP_LANE_COMPUTE];
+    }
+    assert_int_equal(idle, 1040);
+    assert_int_equal(compute, 1010);
+}
+
 int test_report_view(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(short_pieces_are_joined),
         cmocka_unit_test(lanes_add_up_to_the_parts),
         cmocka_unit_test(pieces_are_in_order),
         cmocka_unit_test(every_device_has_a_lane),

@@ -127,11 +127,61 @@ static void results_that_were_not_ready(void **state)
     rp_trace_free(t);
 }
 
+/* Four of eleven calls are small: the usual one is in the middle. */
+static void the_usual_call_is_the_median(void **state)
+{
+    struct row rows[12];
+    struct rp_call_work w;
+    struct rp_trace *t;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 10; i++)
+        rows[i] = (struct row)OP("mix", 1000 * i, i < 4 ? 10 : 100, i < 4 ? "[[1]]" : "[[10]]");
+    rows[10] = (struct row)OP("mix", 20000, 2000, "[[79]]");
+    rows[11] = (struct row)OP("mix", 30000, 2000, "[[80]]");
+    t = TRACE_OF(rows);
+    assert_code(rp_call_work_init(&w, t, NULL), RP_OK);
+    assert_false(has_more(&w, 10));
+    assert_true(has_more(&w, 11));
+    rp_call_work_release(&w);
+    rp_trace_free(t);
+}
+
+/* The copy ends with its call, and a tenth of the call is its own. */
+static void a_result_was_not_ready_by_a_tenth(void **state)
+{
+    static const struct {
+        int64_t copy_ts, copy_dur, kernel_dur;
+        bool copy, result;
+    } cases[] = {{99900, 100, 90000, true, true},
+                 {99900, 100, 89999, true, false},
+                 {99900, 101, 90000, false, false},
+                 {-1, 1000, 90000, false, false}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct row rows[] = {
+            {'X', "cuda_runtime", "cudaMemcpy", 1, 1, 0, 100000, 1},
+            {'X', "gpu_memcpy", "Memcpy DtoH", 0, 7, cases[i].copy_ts, cases[i].copy_dur, 1, 7},
+        };
+        struct rp_interval spans[] = {{0, cases[i].kernel_dur}};
+        const rp_interval_vec busy = {.at = spans, .n = 1};
+        struct rp_trace *t = TRACE_OF(rows);
+
+        assert_int_equal(rp_call_waits_for_copy(t, event_n(t, 0)), cases[i].copy);
+        assert_int_equal(rp_call_waits_for_result(t, event_n(t, 0), &busy), cases[i].result);
+        rp_trace_free(t);
+    }
+}
+
 int test_call_work(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_elements_explain_a_longer_call), cmocka_unit_test(views_do_not_work),
-        cmocka_unit_test(texts_of_sizes), cmocka_unit_test(results_that_were_not_ready)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_usual_call_is_the_median),
+                                       cmocka_unit_test(a_result_was_not_ready_by_a_tenth),
+                                       cmocka_unit_test(more_elements_explain_a_longer_call),
+                                       cmocka_unit_test(views_do_not_work),
+                                       cmocka_unit_test(texts_of_sizes),
+                                       cmocka_unit_test(results_that_were_not_ready)};
 
     return cmocka_run_group_tests_name("call_work", tests, NULL, NULL);
 }

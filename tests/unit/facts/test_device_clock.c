@@ -68,9 +68,54 @@ static void a_lower_clock_is_beyond_what_clocks_vary_by(void **state)
     assert_false(rp_device_clock_is_lower(&some, &none));
 }
 
+/* What held a clock back is told, and how hot the device was only then. */
+static void what_held_a_clock_back(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_device_clock c = {.samples = 1, .mhz = 1500, .most_celsius = 70};
+
+    UNUSED_STATE(state);
+    assert_false(rp_device_clock_is_limited(&c));
+    assert_string_equal(rp_device_clock_text(&c, &arena), "1500 MHz");
+    c.power_ms = 2;
+    assert_true(rp_device_clock_is_limited(&c));
+    assert_string_equal(rp_device_clock_text(&c, &arena),
+                        "1500 MHz (held back by its power limit for 2.00 ms, up to 70 \xc2\xb0"
+                        "C)");
+    c.power_ms = 0;
+    c.heat_ms = 3;
+    c.most_celsius = 0;
+    assert_true(rp_device_clock_is_limited(&c));
+    assert_string_equal(rp_device_clock_text(&c, &arena),
+                        "1500 MHz (held back by heat for 3.00 ms)");
+    rp_arena_release(&arena);
+}
+
+/* Samples at the edges of two judged times; an even number has the upper one in the middle. */
+static void samples_at_the_edges_of_judged_time(void **state)
+{
+    struct rp_import in = load("[" COUNTER("device clock (MHz)", "10", "100.5") "," COUNTER(
+        "device clock (MHz)", "20", "200.5") "," COUNTER("device clock (MHz)", "30",
+                                                         "300.5") "," COUNTER("device clock (MHz)",
+                                                                              "40", "50.5") "]");
+    struct rp_interval at[] = {{10000, 20000}, {30000, 40000}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_device_clock c;
+
+    UNUSED_STATE(state);
+    assert_code(rp_device_clock_find(in.trace, &(struct rp_segments){2, at}, &arena, &c, NULL),
+                RP_OK);
+    assert_int_equal(c.samples, 2);
+    assert_true(c.mhz == 300.5 && c.low_mhz == 100.5 && c.high_mhz == 300.5);
+    rp_arena_release(&arena);
+    rp_trace_free(in.trace);
+}
+
 int test_device_clock(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_held_a_clock_back),
+        cmocka_unit_test(samples_at_the_edges_of_judged_time),
         cmocka_unit_test(samples_of_judged_time_count),
         cmocka_unit_test(a_lower_clock_is_beyond_what_clocks_vary_by),
     };

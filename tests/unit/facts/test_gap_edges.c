@@ -351,9 +351,66 @@ static void a_stall_has_two_gaps(void **state)
     assert_int_equal(stalls, 2);
 }
 
+/* Without any work all of a window is a gap. */
+static void a_window_without_work_is_a_gap(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "cpu_op", "prepare", 1, 1, 0, 20 * MS},
+        {'X', "cpu_op", "more", 1, 1, 20 * MS, MS},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_gap_finder *finder;
+    rp_gap_vec gaps = {0};
+    struct rp_work w;
+
+    UNUSED_STATE(state);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(rp_gap_finder_new(t, &finder, NULL), RP_OK);
+    assert_code(rp_gaps_find(finder, &w, &gaps, NULL), RP_OK);
+    assert_int_equal(gaps.n, 0);
+    assert_code(rp_gaps_find_in(finder, &w, 1 * MS, 6 * MS, &gaps, NULL), RP_OK);
+    assert_int_equal(gaps.n, 1);
+    assert_int_equal(gaps.at[0].begin_ns, 1 * MS);
+    assert_int_equal(gaps.at[0].end_ns, 6 * MS);
+    assert_int_equal(gaps.at[0].before, RP_NONE);
+    assert_int_equal(gaps.at[0].after, RP_NONE);
+    assert_int_equal(gaps.at[0].cls, RP_GAP_CLASS_NOT_LAUNCHED);
+    assert_int_equal(gaps.at[0].cause, RP_GAP_HOST_WORK);
+    assert_string_equal(name_of(t, gaps.at[0].host), "prepare");
+    rp_vec_release(&gaps);
+    rp_gap_finder_free(finder);
+    rp_work_release(&w);
+    rp_trace_free(t);
+}
+
+/* A mark of the program's own is no work of the host: what ran inside of it was not recorded. */
+static void marks_of_steps_do_not_work(void **state)
+{
+    struct row rows[12];
+    struct piece p[8];
+    size_t n = 0;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 4; i++) {
+        static const char *const names[] = {"train_step 0", "train_step 1", "train_step 2",
+                                            "train_step 3"};
+
+        rows[n++] = (struct row){'X', "user_annotation", names[i], 1, 1, 10 * MS * i, 10 * MS};
+        rows[n++] = (struct row)LAUNCH(10 * MS * i + 100 * US, 4 * US, i + 1);
+        rows[n++] = (struct row)KERNEL(10 * MS * i + 110 * US, MS, i + 1);
+    }
+    n = pieces_of(rows, n, p, 8);
+    for (size_t i = 0; i < n; i++)
+        if (p[i].ns > MS)
+            assert_string_equal(rp_gap_cause_names[p[i].cause],
+                                rp_gap_cause_names[RP_GAP_HOST_UNRECORDED]);
+}
+
 int test_gap_edges(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_window_without_work_is_a_gap),
+        cmocka_unit_test(marks_of_steps_do_not_work),
         cmocka_unit_test(half_of_the_work_names_it),
         cmocka_unit_test(a_stall_has_two_gaps),
         cmocka_unit_test(idle_time_is_added_up),

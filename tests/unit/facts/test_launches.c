@@ -23,6 +23,13 @@ static void delays_and_queues(void **state)
     assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
     assert_code(rp_queues_init(&q, &w, NULL), RP_OK);
     assert_int_equal(q.list.n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(q.list.at[i].item, i);
+        assert_int_equal(q.list.at[i].items, 1);
+        assert_int_equal(t->ev.ts_ns[q.list.at[i].call], 10 * i);
+    }
+    assert_int_equal(q.list.at[2].call_ns, 40);
+    assert_int_equal(q.list.at[2].device_ns, 5);
     assert_int_equal(q.list.at[0].delay_ns, 26);
     assert_int_equal(q.list.at[0].call_ns, 4);
     assert_int_equal(q.list.at[0].device_ns, 20);

@@ -102,9 +102,45 @@ static void an_argument_is_of_one_type(void **state)
     rp_trace_free(t);
 }
 
+/* Events beyond the number of different shapes keep their arguments in lists. */
+static void arguments_of_many_shapes(void **state)
+{
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_arg_key size, last;
+    struct rp_trace *t;
+    int64_t number;
+    char key[16];
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < RP_SHAPE_MAX + 3; i++) {
+        const struct row row = {
+            'X',  "cpu_op", "op", 1, 1, 10 * i, 5,    0,
+            0,    0,        key,  i, 0, NULL,   NULL, i >= RP_SHAPE_MAX ? "size" : NULL,
+            7 * i};
+
+        snprintf(key, sizeof key, "k%d", i);
+        add_row(b, &row);
+    }
+    t = finish_valid(b);
+    assert_code(rp_arg_key_init(&size, t, "size", NULL), RP_OK);
+    assert_code(rp_arg_key_init(&last, t, key, NULL), RP_OK);
+    for (int i = 0; i < RP_SHAPE_MAX + 3; i++) {
+        rp_event e = (rp_event)i;
+
+        assert_int_equal(rp_arg_key_int(&size, e, &number), i >= RP_SHAPE_MAX);
+        if (i >= RP_SHAPE_MAX)
+            assert_int_equal(number, 7 * i);
+        assert_int_equal(rp_arg_key_int(&last, e, &number), i == RP_SHAPE_MAX + 2);
+    }
+    rp_arg_key_release(&size);
+    rp_arg_key_release(&last);
+    rp_trace_free(t);
+}
+
 int test_name_series(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(annotations_that_count_are_a_series),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(arguments_of_many_shapes),
+                                       cmocka_unit_test(annotations_that_count_are_a_series),
                                        cmocka_unit_test(long_names_do_not_count),
                                        cmocka_unit_test(an_argument_is_of_one_type)};
 
