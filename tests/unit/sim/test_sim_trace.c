@@ -107,6 +107,7 @@ static void what_was_recorded_stands_beside(void **state)
     struct rp_trace *t;
     struct bench b;
     int64_t step_ns, gap = NO_ARG;
+    size_t seen = 0;
     rp_event e;
 
     UNUSED_STATE(state);
@@ -119,7 +120,11 @@ static void what_was_recorded_stands_beside(void **state)
             gap = gap == NO_ARG ? offset : gap;
             assert_int_equal(t->ev.dur_ns[e], arg_of(t, e, "recorded dur ns"));
             assert_int_equal(offset, gap);
+            seen++;
         }
+    for (size_t i = 0; i < b.run.graph->nodes.n; i++)
+        seen -= b.run.graph->nodes.at[i].event != RP_NONE;
+    assert_int_equal(seen, 0);
     rp_trace_free(t);
     rp_sim_result_release(&r);
     bench_release(&b);
