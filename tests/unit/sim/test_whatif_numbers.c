@@ -5,6 +5,7 @@
 #include "sim/whatif/nodes.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const struct step_shape usual = {40000, false};
 
@@ -420,6 +421,112 @@ static void a_run_without_an_optimizer_cannot_fuse_it(void **state)
     bench_release(&b);
 }
 
+/* What a kernel of an operator takes after `text`. */
+static int64_t kernel_after(const char *text, const char *op, const char *kernel, int64_t dur_ns)
+{
+    const struct row rows[] = {{'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 5000000},
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1000, 2000, 1},
+                               {'X', "cpu_op", op, 1, 1, 6000, 3000},
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 7000, 1000, 2},
+                               {'X', "kernel", "sgemm_128", 0, 7, 10000, 10000, 1, 7},
+                               {'X', "kernel", kernel, 0, 7, 30000, dur_ns, 2, 7}};
+    struct bench b;
+    int64_t after;
+
+    ROWS_INIT(&b, rows);
+    after = time_after(&b, kernel, dur_ns, text);
+    bench_release(&b);
+    return after;
+}
+
+/* Of what an operator takes above an empty kernel of 2,000 ns, a part in 16 bits. */
+static void operators_gain_what_was_measured(void **state)
+{
+    static const struct {
+        const char *op;
+        double factor;
+    } rows[] = {
+        {"aten::cudnn_batch_norm_backward", 1.19},
+        {"aten::cudnn_batch_norm", 1.59},
+        {"aten::clamp_min", 0.5},
+        {"aten::threshold_backward", 0.5},
+        {"aten::relu_", 0.5},
+        {"aten::leaky_relu", 0.5},
+        {"aten::hardswish_", 0.5},
+        {"aten::hardtanh", 0.5},
+        {"aten::silu", 0.56},
+        {"aten::gelu", 0.72},
+        {"aten::cat", 0.6},
+        {"aten::copy_", 0.6},
+        {"aten::native_dropout", 0.75},
+        {"aten::add_", 0.62},
+        {"aten::sum", 0.87},
+        {"aten::mul", 0.85},
+        {"aten::div", 0.8},
+        {"aten::mean", 0.8},
+        {"aten::softmax", 1},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t after = kernel_after("dtype=bf16", rows[i].op, "plain", 102000);
+
+        if (llabs(after - llround(2000 + 100000 * rows[i].factor)) > 1)
+            fail_msg("%s: %lld", rows[i].op, (long long)after);
+    }
+    assert_int_equal(kernel_after("dtype=bf16", "aten::cudnn_batch_norm", "bn_nhwc", 102000),
+                     102000);
+}
+
+/* The tables by the time of a kernel: up to so long, by such a factor. */
+static void kernels_gain_by_their_time(void **state)
+{
+    static const struct {
+        const char *op, *kernel;
+        int64_t dur_ns;
+        double factor, convert_ns; /* conversions: 1,500 ns and 2 % */
+    } rows[] = {
+        {"fusion", "plain", 15000, 1, 0},
+        {"fusion", "plain", 15001, 0.92, 0},
+        {"fusion", "plain", 30000, 0.92, 0},
+        {"fusion", "plain", 30001, 0.84, 0},
+        {"fusion", "plain", 60000, 0.84, 0},
+        {"fusion", "plain", 60001, 0.75, 0},
+        {"aten::conv", "fprop_conv", 12000, 1.16, 1500 + 240},
+        {"aten::conv", "fprop_conv", 12001, 0.92, 1500 + 240},
+        {"aten::conv", "fprop_conv", 25000, 0.92, 1500 + 500},
+        {"aten::conv", "fprop_conv", 25001, 0.7, 1500 + 500},
+        {"aten::conv", "fprop_conv", 50000, 0.7, 1500 + 1000},
+        {"aten::conv", "fprop_conv", 50001, 0.52, 1500 + 1000},
+        {"aten::conv", "conv_f32f32_f32f32", 100000, 0.1, 1500 + 2000},
+        {"aten::attention", "fmha_f32", 40000, 0.33, 1500 + 800},
+        {"aten::attention", "fmha_f32", 40001, 0.22, 1500 + 800},
+        {"aten::attention", "fmha_f32", 120000, 0.22, 1500 + 2400},
+        {"aten::attention", "fmha_f32", 120001, 0.17, 1500 + 2400},
+        {"aten::conv", "dwconv", 6000, 0.9, 0},
+        {"aten::conv", "dwconv", 6001, 0.75, 0},
+        {"aten::conv", "dwconv", 12000, 0.75, 0},
+        {"aten::conv", "dwconv", 12001, 0.65, 0},
+        {"aten::conv", "dwconv", 25000, 0.65, 0},
+        {"aten::conv", "dwconv", 25001, 0.57, 0},
+        {"aten::conv", "dwconv", 50000, 0.57, 0},
+        {"aten::conv", "dwconv", 50001, 0.51, 0},
+        {"aten::conv", "at::native::dwconv", 50001, 1, 0},
+        {"aten::conv", "wgrad2d_grouped", 50000, 0.08, 0},
+        {"aten::_cudnn_rnn", "sgemm_b", 50000, 0.19, 0},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t after = kernel_after("dtype=bf16", rows[i].op, rows[i].kernel, rows[i].dur_ns);
+        double want = (double)rows[i].dur_ns * rows[i].factor + rows[i].convert_ns;
+
+        if (fabs((double)after - want) > 2)
+            fail_msg("%s of %lld: %lld", rows[i].kernel, (long long)rows[i].dur_ns,
+                     (long long)after);
+    }
+}
+
 int test_whatif_numbers(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +546,8 @@ int test_whatif_numbers(void)
         cmocka_unit_test(mixed_precision_has_an_edge),
         cmocka_unit_test(processes_of_one_machine_are_numbered_so),
         cmocka_unit_test(a_run_without_an_optimizer_cannot_fuse_it),
+        cmocka_unit_test(operators_gain_what_was_measured),
+        cmocka_unit_test(kernels_gain_by_their_time),
     };
 
     return cmocka_run_group_tests_name("whatif_numbers", tests, NULL, NULL);
