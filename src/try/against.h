@@ -60,7 +60,8 @@ struct rp_try_duel {
     bool whole;                    /* measured from start to end; otherwise by steps */
     size_t n, rounds, turn, turns; /* steps of a turn, and turns of a round; 0: not chosen yet */
     struct rp_try_side *side;      /* n, of calloc */
-    bool repeats;                  /* its update at the end of a round is that of the first one */
+    bool repeats, steady;          /* its update at the end of a round is that of the first one, to
+                                      the bit, or within rounding */
     int64_t round_ns;              /* the last took so long */
 };
 

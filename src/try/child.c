@@ -252,14 +252,45 @@ enum rp_code rp_try_child_start(const struct rp_try_start *start, struct rp_try_
     return RP_OK;
 }
 
+static void signal_all(const struct rp_try_processes *all, int number)
+{
+    for (size_t i = 0; i < all->n; i++)
+        kill(all->at[i].pid, number);
+}
+
+static bool all_known(const struct rp_try_processes *all, const struct rp_try_processes *known)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        size_t k = 0;
+
+        while (k < known->n && known->at[k].pid != all->at[i].pid)
+            k++;
+        if (k == known->n)
+            return false;
+    }
+    return true;
+}
+
 void rp_try_child_freeze(struct rp_try_child *child, bool frozen)
 {
+    struct rp_try_processes stopped = {0};
+
     if (child->program <= 0 || child->gone || child->frozen == frozen)
         return;
-    if (frozen)
+    if (!frozen)
+        signal_all(&child->processes, SIGCONT);
+    /* until none is found that a process started which was not stopped yet */
+    for (int i = 0; frozen && i < 100; i++) {
         find_descendants(child->keeper, &child->processes);
-    for (size_t i = 0; i < child->processes.n; i++)
-        kill(child->processes.at[i].pid, frozen ? SIGSTOP : SIGCONT);
+        if (i && all_known(&child->processes, &stopped))
+            break;
+        signal_all(&child->processes, SIGSTOP);
+        stopped.n = 0;
+        for (size_t k = 0; k < child->processes.n; k++)
+            if (rp_vec_push(&stopped, child->processes.at[k], NULL))
+                break;
+    }
+    rp_vec_release(&stopped);
     child->frozen = frozen;
 }
 

@@ -23,6 +23,8 @@
 #define LARGE_GAIN   0.3  /* of a step */
 #define MOVED        0.25 /* of a gain: what the steps that are not timed may take longer */
 #define CLOCK_APART  0.03 /* of a logarithm: clocks of a device vary by less from turn to turn */
+#define SAMPLES      4    /* calls of a round whose output is compared, and steps to the next */
+#define TIMES        3    /* as far apart as in the first steps, times this */
 #define LEFT_OUT     2    /* times that an update of later steps is smaller than the other */
 #define BUSY         0.2  /* of a processor */
 #define AS_MANY      0.1  /* of a logarithm: so many processors are as many */
@@ -103,11 +105,14 @@ static bool take_turns(struct rp_try_duel *d, struct turns *turns, size_t turn)
     return d->side[0].v.state == RP_TRY_ALIVE;
 }
 
-/* What yours gains in the timed steps of a turn, it gains in the whole turn. */
+/* What yours gains in the timed steps of a turn, it gains in the whole turn, and it does not work
+   when its update is asked for instead. `steps` is their number in all turns. */
 static void check_gain(struct rp_try_side *yours, struct rp_try_side *side, const struct turns *t,
-                       size_t n)
+                       size_t n, size_t steps)
 {
-    double gain = rp_try_middle(t->gain, n), all_gain = rp_try_middle(t->all_gain, n);
+    double gain = rp_try_middle(t->gain, n);
+    double all_gain = rp_try_middle(t->all_gain, n) -
+                      (double)(yours->v.update_ns - side->v.update_ns) / (double)steps;
 
     side->gain_ns += gain;
     side->all_gain_ns += all_gain;
@@ -134,7 +139,7 @@ static void judge_updates(struct rp_try_duel *d)
 
     if (!d->rounds) {
         snprintf(first->update, sizeof first->update, "%s/kept", d->s->scratch);
-        (void)!rename(d->side->v.update, first->update);
+        rp_try_move_update(d->side->v.update, first->update);
         return;
     }
     if (d->rounds > 1) {
@@ -148,6 +153,17 @@ static void judge_updates(struct rp_try_duel *d)
             rp_try_judge_update(d->s, &d->side[i].v);
 }
 
+static bool is_calls(const struct rp_try_duel *d)
+{
+    return rp_text_begins(rp_try_fact(&d->s->facts, "unit"), "call");
+}
+
+/* Outputs of calls do not grow apart, as parameters do. */
+static double limit_of_calls(const struct rp_try_side *side)
+{
+    return RP_TRY_ROUNDING + TIMES * side->v.update_ratio;
+}
+
 /* Refuses a side whose later steps, which were timed, do other work than those of yours, although
    the first ones did not. */
 static void judge_later(struct rp_try_duel *d, struct rp_try_side *side)
@@ -156,12 +172,40 @@ static void judge_later(struct rp_try_duel *d, struct rp_try_side *side)
 
     if (rp_try_compare(side->v.update, d->side->v.update, &later, NULL) != RP_OK)
         refuse(side, "it did not do all of the steps that were timed");
+    else if (d->steady && is_calls(d) && !(later.ratio[0] <= limit_of_calls(side)))
+        refuse(side, "it does not do the same in later steps: %s is another one in some of them",
+               rp_try_compared(d->s));
     else if (later.size[0] > LEFT_OUT || later.size[0] * LEFT_OUT < 1)
         refuse(side, "it does not do the same in later steps: %s has another size then",
                rp_try_compared(d->s));
     else if (side->v.exact && d->repeats && !later.exact && later.ratio[0] > RP_TRY_ROUNDING)
         refuse(side, "it does not do the same in later steps: %s is equal in the first steps only",
                rp_try_compared(d->s));
+}
+
+static void judge_sides_later(struct rp_try_duel *d)
+{
+    for (size_t i = 1; i < d->n; i++)
+        if (d->side[i].v.state == RP_TRY_ALIVE && d->side[i].v.judged && !d->side[i].v.differs)
+            judge_later(d, &d->side[i]);
+}
+
+/* A call that was left out leaves no trace in later ones, so some are looked at that the program
+   cannot know. */
+static void sample_calls(struct rp_try_duel *d)
+{
+    for (size_t k = 0; k < SAMPLES && d->steady && is_calls(d); k++) {
+        size_t steps = 1 + (size_t)(rp_clock_ns() / 1000 % SAMPLES);
+
+        for (size_t i = 0; i < d->n; i++)
+            if (d->side[i].v.state == RP_TRY_ALIVE) {
+                (void)rp_try_turn(d->s, &d->side[i].v, steps);
+                if (d->side[i].v.state != RP_TRY_ALIVE ||
+                    !rp_try_take_update(d->s, &d->side[i].v, "sample"))
+                    return;
+            }
+        judge_sides_later(d);
+    }
 }
 
 /* The same steps were timed on all sides, so updates at the end of the turns can be compared, too:
@@ -174,16 +218,15 @@ static void judge_all_later(struct rp_try_duel *d)
     for (size_t i = 0; i < d->n; i++)
         if (d->side[i].v.state == RP_TRY_ALIVE && !rp_try_take_update(d->s, &d->side[i].v, "later"))
             return;
-    d->repeats = d->rounds &&
-                 rp_try_compare(d->side->v.update, first->update, &again, NULL) == RP_OK &&
-                 again.exact;
-    for (size_t i = 1; i < d->n; i++)
-        if (d->side[i].v.state == RP_TRY_ALIVE && d->side[i].v.judged && !d->side[i].v.differs)
-            judge_later(d, &d->side[i]);
+    bool known =
+        d->rounds && rp_try_compare(d->side->v.update, first->update, &again, NULL) == RP_OK;
+    d->repeats = known && again.exact;
+    d->steady = known && again.ratio[0] <= RP_TRY_ROUNDING;
+    judge_sides_later(d);
     if (d->rounds)
         return;
     snprintf(first->update, sizeof first->update, "%s/kept_later", d->s->scratch);
-    (void)!rename(d->side->v.update, first->update);
+    rp_try_move_update(d->side->v.update, first->update);
 }
 
 static void end_round(struct rp_try_duel *d)
@@ -230,11 +273,13 @@ static bool round_of_loops(struct rp_try_duel *d)
         good = take_turns(d, turns, turn++);
     if (good && !d->turns && turn >= TURNS)
         d->turns = turn;
+    if (good && turn == d->turns)
+        judge_all_later(d);
     good = turns && (good || (d->s->ended && turn > LEAST_TURNS));
     for (size_t i = 0; i < d->n && good && turn > LEAST_TURNS; i++) {
         struct turns *t = &turns[i];
 
-        check_gain(d->side, &d->side[i], t, turn);
+        check_gain(d->side, &d->side[i], t, turn, turn * (d->turn + 1));
         if (isfinite(rp_try_middle(t->log, turn)))
             add_round(&d->side[i], rp_try_middle(t->ns, turn), rp_try_middle(t->spent_ns, turn),
                       rp_try_center(t->log, turn, 1).median,
@@ -243,7 +288,7 @@ static bool round_of_loops(struct rp_try_duel *d)
                           rp_try_middle(turns[0].ns, turn));
     }
     if (good && turn == d->turns)
-        judge_all_later(d);
+        sample_calls(d);
     for (size_t i = 1; i < d->n && *d->side->refused;
          i++) /* of yours, and all that is said of it */
         memcpy(d->side[i].refused, d->side->refused, sizeof d->side->refused);
@@ -325,8 +370,12 @@ static void look_at(struct rp_try_duel *d, struct rp_try_side *side, bool last)
     side->wall = rp_try_center(side->log, side->n, error);
     side->spent = rp_try_center(side->spent_log, side->n, error);
     side->verdict = rp_try_judge(&side->wall, 0, last);
-    if (rp_try_center(side->later, side->n, error).low > SLOWER_CLOCK)
+    struct rp_try_interval later = rp_try_center(side->later, side->n, error);
+    if (later.low > SLOWER_CLOCK)
         refuse(side, "its clock was changed: its steps take longer than it tells");
+    /* nor does it count as a gain what a changed clock may explain */
+    if (side->verdict == RP_TRY_FASTER && later.low > 0 && side->wall.high + later.median > 0)
+        side->verdict = last ? RP_TRY_NOISY : RP_TRY_UNDECIDED;
     if (side->verdict == RP_TRY_FASTER && side->all_gain_ns < side->gain_ns / 2)
         side->verdict = last ? RP_TRY_NOISY : RP_TRY_UNDECIDED;
     enum rp_try_verdict verdict = rp_try_judge(&side->spent, 0, last);
@@ -376,6 +425,9 @@ static bool look(struct rp_try_duel *d, size_t rounds, bool last)
 
 static const char *same_loop(const struct rp_try_duel *d, struct rp_try_side *side)
 {
+    if (d->side->v.precision > side->v.precision && side->v.precision && !side->v.exact)
+        refuse(side, "it computes in another precision: %s instead of %s",
+               d->side->v.precision_name, side->v.precision_name);
     if (side->v.state == RP_TRY_REFUSED)
         refuse(side, "it does not do the same: %s is another one", rp_try_compared(d->s));
     else if (side->v.differs)

@@ -12,7 +12,7 @@ TensorFlow  the unit is a call of one tf.function that takes gradients, as that 
 
 At the end of the first step it connects to the socket REPRISE_TRY and obeys; each line is a message, words separated by spaces:
 
-    from here   hello RANK WORLD PID · fact KEY VALUE · applied NAME HOW · refused NAME WHY · ready NS · warm · ran STEPS NS COMPILED
+    from here   hello RANK WORLD PID · precision CLASS NAME · fact KEY VALUE · applied NAME HOW · refused NAME WHY · ready NS · warm · ran STEPS NS COMPILED
                 BYTES · updated · error TEXT · ended
     to here     run WARM N (WARM steps, then "warm", and once "go" is heard N that are timed) · update FILE (write by how much the
                 parameters changed) · exit
@@ -35,6 +35,17 @@ ROUND = os.environ.get("REPRISE_TRY_ROUND", "")  # the format to which parameter
 now = time.perf_counter_ns  # taken before the program can replace it
 
 
+def place():
+    """The number of this process and how many there are: as the program has told PyTorch, or by the launcher."""
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    for rank, world in (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE")):
+        if os.environ.get(rank):
+            return int(os.environ[rank]), int(os.environ.get(world) or 1)
+    return 0, 1
+
+
 class Line:
     """The connection to `try`."""
 
@@ -49,7 +60,8 @@ class Line:
             self.socket.connect(os.environ["REPRISE_TRY"])
             self.lines = self.socket.makefile("r", encoding="utf-8")
             self.pid = os.getpid()
-            self.tell("hello", os.environ.get("RANK", "0"), os.environ.get("WORLD_SIZE", "1"), self.pid)
+            self.rank, world = place()
+            self.tell("hello", self.rank, world, self.pid)
 
     def tell(self, *words):
         self.open()
@@ -145,7 +157,7 @@ class Turns:
         if getattr(hook, "blocks", None):
             self.write_update(os.path.join(TALLY, "update"))
         with open(os.path.join(TALLY, "steps"), "w") as out:
-            out.write(f"{self.steps}\n")
+            out.write(f"{self.steps} {getattr(hook, 'precision', lambda: '0 -')()}\n")
 
     def wait(self):
         while True:
@@ -158,7 +170,7 @@ class Turns:
                 return
             if words[0] == "update":
                 try:
-                    self.write_update(" ".join(words[1:]))
+                    self.write_update(" ".join(words[1:]) + (f".{line.rank}" if line.rank else ""))
                     line.tell("updated")
                 except Exception as problem:
                     line.tell("error", f"the update of the parameters cannot be compared: {type(problem).__name__}: {problem}")
@@ -190,7 +202,7 @@ def floats(tensor):
 def seed_python():
     """The same numbers in every variant, others in every rank; what the program seeds later wins. Only the first framework that is
     imported seeds: another one may come after the program's own seeds. Returns the rank."""
-    rank = int(os.environ.get("RANK", "0") or 0)
+    rank = place()[0]
     if not SEEDED:
         import random
 
@@ -230,6 +242,7 @@ class Torch:
         self.blocks = []  # of how much they changed, after some steps
         self.models, self.loaders, self.ddp = [], [], []
         self.notes = set()
+        self.computed = set()  # types of the first step
         self.turns = Turns(self.sync, self.compiled, self.memory, self.write_update, self.check, self.keep)
         self.prepared = False
         self.seed()
@@ -358,7 +371,7 @@ class Torch:
         tell("types", " ".join(sorted({str(p.dtype).rpartition(".")[2] for p in parameters})))
         tell("device", " ".join(sorted({p.device.type for p in parameters})))
         tell("threads", torch.get_num_threads())
-        tell("matmul", torch.get_float32_matmul_precision())
+        tell("matmul", self.matmul())
         tell("benchmark", int(torch.backends.cudnn.benchmark))
         if self.hip():
             tell("hip", self.hip())
@@ -388,7 +401,14 @@ class Torch:
         """PyTorch's convolutions of float32 do, unless told otherwise."""
         torch = self.torch
         convolutions = any(isinstance(m, torch.nn.modules.conv._ConvNd) for top in self.models for m in top.modules())
-        return torch.get_float32_matmul_precision() != "highest" or convolutions and torch.backends.cudnn.allow_tf32
+        return self.matmul() != "highest" or convolutions and torch.backends.cudnn.allow_tf32
+
+    def matmul(self):
+        """PyTorch 2.9 and later refuse to tell it in the old way if the program has set it in the new one."""
+        try:
+            return self.torch.get_float32_matmul_precision()
+        except RuntimeError:
+            return "high" if self.torch.backends.cuda.matmul.fp32_precision == "tf32" else "highest"
 
     # parameters
 
@@ -482,6 +502,8 @@ class Torch:
 
     def after_call(self, out):
         """Programs without an optimizer: a call is a step."""
+        if self.turns.steps == 0:
+            self.see_types(out)
         self.calls += 1
         if PROBE and self.calls >= 10 * PROBE and not self.counts:
             self.tell_probe()
@@ -489,6 +511,30 @@ class Torch:
             self.out = out
             self.turns.step()
             self.out = out if TALLY else None
+
+    def see_types(self, out):
+        """Types in which the model computed, from the graph of the gradients, which nothing needs to watch."""
+        nodes, seen = [t.grad_fn for t in self.tensors(out) if getattr(t, "grad_fn", None) is not None], set()
+        while nodes and len(seen) < 100000:
+            node = nodes.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            self.computed.update(m.dtype for m in getattr(node, "_input_metadata", ()))
+            nodes += [n for n, _ in node.next_functions if n is not None]
+
+    def precision(self):
+        """The coarsest arithmetic of the first step, as a class and a name: 1 of 24 bits and more, 2 of TF32, 3 of 16 bits, 4 of 8."""
+        parameters = [p for o in self.optimizers for p in self.parameters(o)] or [p for m in self.models for p in m.parameters()]
+        found = [(1, "float32")]
+        for kind in {p.dtype for p in parameters} | self.computed:
+            name = str(kind).rpartition(".")[2]
+            found += [(3, name)] if name in ("bfloat16", "float16") else [(4, name)] if name.startswith(("float8", "float4", "qint", "quint")) else []
+        if any("quantized" in type(inner).__module__ for m in self.models for inner in m.modules()):
+            found.append((4, "int8"))
+        if self.computes_in_tf32() if self.cuda() else self.matmul() != "highest":
+            found.append((2, "tf32" if self.cuda() else f"products of precision '{self.matmul()}'"))
+        return "%d %s" % max(found)
 
     def own(self, place, value):
         """Of a tensor that is given again and again, as benchmarks do, a copy whose first row changes with every call: an output that
@@ -667,10 +713,11 @@ class Torch:
     # proofs
 
     def check(self):
+        line.tell("precision", self.precision())
         prove_changes(self)
 
     def took_tf32(self):
-        return self.torch.get_float32_matmul_precision() == "high" and "products use TF32"
+        return self.matmul() == "high" and "products use TF32"
 
     def took_cudnn_benchmark(self):
         return self.torch.backends.cudnn.benchmark and ("MIOpen" if self.hip() else "cuDNN") + " measures its algorithms"
@@ -1447,7 +1494,7 @@ def tell_end():
         return
     if TALLY:
         for hook in LOADED:
-            if os.environ.get("RANK", "0") == "0" and hook.turns.steps:
+            if place()[0] == 0 and hook.turns.steps:
                 hook.turns.tally(hook)
         return
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)

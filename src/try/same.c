@@ -19,17 +19,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REDUCED 0.1 /* in lower precision, updates that differ by less are the same */
-#define BROKEN  0.3 /* a program whose update differs by more is not measured at all */
-#define TIMES   3   /* as much as another run that is known to be right, times this */
-#define TELLS   0.5 /* a limit above this would let a broken program pass */
+#define FLOAT32 1e-4 /* what float32 explains: TF32 and float16 differ by 3e-4 and more */
+#define REDUCED 0.1  /* in lower precision, updates that differ by less are the same */
+#define BROKEN  0.3  /* a program whose update differs by more is not measured at all */
+#define TIMES   3    /* as much as another run that is known to be right, times this */
+#define TELLS   0.5  /* a limit above this would let a broken program pass */
 
 /* ------------------------------------------------------------------ kinds of arithmetic */
 
 enum rp_try_same rp_try_arithmetic(const struct rp_try_session *s, const struct rp_try_variant *v)
 {
-    enum rp_try_same coarsest = RP_TRY_SAME_ROUNDING;
+    enum rp_try_same coarsest = v->precision < RP_TRY_TF32    ? RP_TRY_SAME_ROUNDING
+                                : v->precision == RP_TRY_TF32 ? RP_TRY_SAME_TF32
+                                                              : RP_TRY_SAME_BF16;
 
+    if (!v->program)
+        coarsest = RP_TRY_SAME_ROUNDING;
     for (size_t i = 0; i < v->nparts; i++) {
         enum rp_try_same same = v->parts[i]->same;
 
@@ -230,7 +235,9 @@ static void judge_by_rounding(struct rp_try_session *s, struct rp_try_variant *v
 
 void rp_try_judge_update(struct rp_try_session *s, struct rp_try_variant *v)
 {
-    double limit = rp_try_arithmetic(s, v) == RP_TRY_SAME_ROUNDING ? RP_TRY_ROUNDING : REDUCED;
+    double limit = rp_try_arithmetic(s, v) != RP_TRY_SAME_ROUNDING ? REDUCED
+                   : v->program && v->precision == RP_TRY_FLOAT32  ? FLOAT32
+                                                                   : RP_TRY_ROUNDING;
     struct rp_err err = RP_ERR_INIT;
 
     if (v == &s->variants[0])

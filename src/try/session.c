@@ -338,6 +338,7 @@ void rp_try_start(struct rp_try_session *s, struct rp_try_variant *v,
     snprintf(folder, sizeof folder, "%s/%zu", s->scratch, s->started++);
     v->why[0] = v->how[0] = v->update[0] = '\0';
     v->ready = false;
+    v->precision = 0;
     if (!argv || !env_copy(&env) || mkdir(folder, 0755)) {
         rp_try_fail(v, "it cannot be started: %s", strerror(errno));
     } else {
@@ -381,6 +382,18 @@ static void note_proof(struct rp_try_variant *v, const char *text)
     snprintf(v->how + n, sizeof v->how - n, "%s%s", n ? ", " : "", text + (*text == ' '));
 }
 
+/* Of several processes, the coarsest counts. */
+static void note_precision(struct rp_try_variant *v, const char *text)
+{
+    int class = (int)strtol(text, NULL, 10);
+
+    if (class <= v->precision)
+        return;
+    v->precision = class;
+    text += strcspn(text, " ");
+    snprintf(v->precision_name, sizeof v->precision_name, "%s", text + (*text == ' '));
+}
+
 /* Handles a line for which nobody waits. Returns false if the variant has failed. */
 static bool take_note(struct rp_try_session *s, struct rp_try_variant *v, const char *line)
 {
@@ -388,6 +401,8 @@ static bool take_note(struct rp_try_session *s, struct rp_try_variant *v, const 
 
     if ((rest = after_word(line, "fact"))) {
         note_fact(s, rest);
+    } else if ((rest = after_word(line, "precision"))) {
+        note_precision(v, rest);
     } else if ((rest = after_word(line, "applied"))) {
         note_proof(v, rest);
     } else if ((rest = after_word(line, "refused"))) {
@@ -485,12 +500,13 @@ enum rp_code rp_try_probe(struct rp_try_session *s, struct rp_err *err)
 static void note_tally(struct rp_try_variant *v)
 {
     long long steps = 0;
-    char path[2 * RP_TRY_PATH];
+    char path[2 * RP_TRY_PATH], precision[80] = "";
 
     snprintf(path, sizeof path, "%s/steps", v->child->scratch);
     FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%lld", &steps) != 1)
+    if (f && fscanf(f, "%lld %79[^\n]", &steps, precision) < 1)
         steps = 0;
+    note_precision(v, precision);
     if (f)
         fclose(f);
     v->tally = steps;
@@ -544,10 +560,12 @@ bool rp_try_take_update(struct rp_try_session *s, struct rp_try_variant *v, cons
 
     snprintf(v->update, sizeof v->update, "%s/%s", v->child->scratch, name);
     snprintf(line, sizeof line, "update %s\n", v->update);
+    v->update_ns = -rp_clock_ns();
     rp_try_child_freeze(v->child, false);
     rp_try_child_tell(v->child, line);
     if (!rp_try_await(s, v, "updated", s->patience_ns, rest, sizeof rest))
         return false;
+    v->update_ns += rp_clock_ns();
     rp_try_child_freeze(v->child, true);
     return true;
 }

@@ -56,6 +56,10 @@ struct rp_try_variant {
     int64_t early_ns;      /* time of the first steps, with all that happens only in them */
     int64_t early_step_ns; /* time of one of them, without the first */
     int64_t compiled, memory_bytes;
+    int precision; /* the coarsest arithmetic of its first step, as the hook numbers it; 0 if
+                      not known */
+    char precision_name[64];
+    int64_t update_ns;            /* taking its last update took so long */
     int64_t tally;                /* steps of a run from start to end, if they are known */
     int64_t spent_ns;             /* processor time of its last turn, and by our clock: */
     int64_t timed_ns, clock_ns;   /* the steps that it times, and the whole turn */
@@ -167,6 +171,9 @@ bool rp_try_together(struct rp_try_session *s);
 /* ---- same.c ---- */
 
 #define RP_TRY_ROUNDING 1e-3 /* updates that differ by less are the same */
+#define RP_TRY_FLOAT32  1    /* values of `precision` */
+#define RP_TRY_TF32     2
+#define RP_TRY_16_BITS  3
 
 /* Decides whether the variant computes the same as the unchanged program, once both have begun;
    otherwise it is refused. Starts other runs if only they can tell. */
@@ -182,9 +189,11 @@ void rp_try_stop_helpers(struct rp_try_session *s);
 
 /* ---- update.c ---- */
 
-/* Compares the updates that two runs wrote. */
+/* Compares the updates that all processes of two runs wrote. */
 enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_difference *out,
                             struct rp_err *err);
+/* Renames the files of an update, one for each process. */
+void rp_try_move_update(const char *path, const char *to);
 
 /* ---- predict.c ---- */
 

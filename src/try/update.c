@@ -9,7 +9,9 @@
 #include "try/session.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct update {
     struct rp_input *in;
@@ -91,8 +93,8 @@ static void difference(const struct update *a, const struct update *b,
         out->ratio[i] = block_difference(a, b, i, &out->size[i]);
 }
 
-enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_difference *out,
-                            struct rp_err *err)
+static enum rp_code compare_files(const char *path, const char *with, struct rp_try_difference *out,
+                                  struct rp_err *err)
 {
     struct update a = {0}, b = {0};
     enum rp_code code = update_open(path, &a, err);
@@ -107,4 +109,56 @@ enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_di
     rp_input_close(a.in);
     rp_input_close(b.in);
     return code;
+}
+
+/* The file of a process; that of the first has no number. */
+static bool file_of(const char *path, size_t rank, char *out, size_t cap)
+{
+    if (rank)
+        snprintf(out, cap, "%s.%zu", path, rank);
+    else
+        snprintf(out, cap, "%s", path);
+    return !access(out, F_OK);
+}
+
+static void add_rank(struct rp_try_difference *all, const struct rp_try_difference *rank)
+{
+    all->exact = all->exact && rank->exact;
+    for (size_t i = 0; i < all->n && i < rank->n; i++) {
+        if (isnan(rank->ratio[i]) || rank->ratio[i] > all->ratio[i])
+            all->ratio[i] = rank->ratio[i];
+        if (isnan(rank->size[i]) || fabs(log(rank->size[i])) > fabs(log(all->size[i])))
+            all->size[i] = rank->size[i];
+    }
+}
+
+enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_difference *out,
+                            struct rp_err *err)
+{
+    char one[2 * RP_TRY_PATH + 16], two[2 * RP_TRY_PATH + 16];
+
+    RP_TRY(compare_files(path, with, out, err));
+    for (size_t rank = 1; rank < RP_TRY_RANKS; rank++) {
+        bool has = file_of(path, rank, one, sizeof one),
+             other = file_of(with, rank, two, sizeof two);
+        struct rp_try_difference next;
+
+        if (!has && !other)
+            break;
+        if (has != other)
+            return rp_err_set(err, RP_FORMAT, "the runs have different numbers of processes");
+        RP_TRY(compare_files(one, two, &next, err));
+        add_rank(out, &next);
+    }
+    return RP_OK;
+}
+
+void rp_try_move_update(const char *path, const char *to)
+{
+    char one[2 * RP_TRY_PATH + 16], two[2 * RP_TRY_PATH + 16];
+
+    for (size_t rank = 0; rank < RP_TRY_RANKS && file_of(path, rank, one, sizeof one); rank++) {
+        (void)file_of(to, rank, two, sizeof two);
+        (void)!rename(one, two);
+    }
 }

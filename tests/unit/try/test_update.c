@@ -117,9 +117,42 @@ static void updates_of_other_models_are_not_compared(void **state)
     assert_code(rp_try_compare(one, two, &d, &err), RP_IO);
 }
 
+/* The files of a job's processes: that of the first has no number. */
+static void every_process_is_compared(void **state)
+{
+    static const float same[] = {3, 4}, other[] = {6, 8};
+    char one[] = "/tmp/reprise-unit-XXXXXX", two[] = "/tmp/reprise-unit-XXXXXX", moved[32];
+    char one_1[32], two_1[32], moved_1[32];
+    struct rp_try_difference d;
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    write_update(one, "x", same, 2);
+    write_update(two, "x", same, 2);
+    snprintf(one_1, sizeof one_1, "%s.1", one);
+    snprintf(two_1, sizeof two_1, "%s.1", two);
+    snprintf(moved, sizeof moved, "%s-to", one);
+    snprintf(moved_1, sizeof moved_1, "%s-to.1", one);
+    write_update(one_1, "y", other, 2);
+    assert_int_equal(rp_try_compare(one, two, &d, &err), RP_FORMAT);
+    assert_non_null(strstr(err.text, "different numbers of processes"));
+    write_update(two_1, "x", same, 2);
+    err = (struct rp_err)RP_ERR_INIT;
+    assert_ok(rp_try_compare(one, two, &d, &err), &err);
+    assert_true(!d.exact && d.ratio[1] == 1 && d.size[1] == 2);
+    rp_try_move_update(one, moved);
+    assert_ok(rp_try_compare(moved, two, &d, &err), &err);
+    assert_true(d.ratio[1] == 1 && access(one_1, F_OK) && !access(moved_1, F_OK));
+    unlink(moved);
+    unlink(moved_1);
+    unlink(two);
+    unlink(two_1);
+}
+
 int test_update(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_process_is_compared),
         cmocka_unit_test(updates_are_compared_by_their_size),
         cmocka_unit_test(updates_are_compared_after_several_numbers_of_steps),
         cmocka_unit_test(updates_of_other_models_are_not_compared)};
