@@ -121,9 +121,10 @@ static enum rp_code make_windows(struct capture_ctx *f, struct rp_err *err)
 
         if (i && e->process != e[-1].process)
             depth = 0;
-        if (e->step > 0 && depth++ == 0)
-            w = (struct window){.process = e->process, .begin_ns = e->at_ns};
-        if (e->step < 0 && depth > 0 && --depth == 0) {
+        if (e->step > 0) {
+            if (depth++ == 0)
+                w = (struct window){.process = e->process, .begin_ns = e->at_ns};
+        } else if (depth > 0 && --depth == 0) {
             w.end_ns = e->at_ns;
             RP_TRY(rp_vec_push(&f->windows, w, err));
         }
