@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define JOB_BYTES 65536
+#define RUN       512 /* windows whose places are found at once */
 
 struct windows {
     const struct rp_gather *a;
@@ -82,74 +83,76 @@ static void windows_measure(struct windows *w)
     w->bytes = (size_t)run * w->window.unit;
 }
 
-/* Where a window begins, from the numbers at `at` of the indices. */
-static inline int64_t window_start(const struct windows *w, int64_t at)
+/* Adds one number of each index to the places where n windows begin. */
+RP_CLONES static void add_starts(const int32_t *index, int64_t step, int64_t most, int64_t stride,
+                                 int64_t *from, size_t n)
 {
-    int64_t from = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t v = index[(int64_t)i * step];
 
+        from[i] += (v < 0 ? 0 : v > most ? most : v) * stride;
+    }
+}
+
+RP_CLONES static void count_starts(int64_t first, int64_t step, int64_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        from[i] = first + (int64_t)i * step;
+}
+
+/* The places where n windows begin, from the numbers at `at` of the indices on; `first` is what
+   batching dimensions add to the first one. */
+static void find_starts(const struct windows *w, int64_t at, int64_t first, int64_t *from, size_t n)
+{
+    int64_t step = w->rank ? w->index[w->rank - 1] : 0;
+
+    count_starts(first, w->rank ? w->batch[w->rank - 1] : 0, from, n);
     for (size_t k = 0; k < w->a->map.n; k++, at += w->step) {
-        int64_t v = w->indices->elem == RP_ELEM_S32
-                        ? ((const int32_t *)(const void *)w->indices->data)[at]
-                        : rp_tensor_integer(w->indices, (size_t)at);
+        if (w->indices->elem == RP_ELEM_S32) {
+            add_starts((const int32_t *)(const void *)w->indices->data + at, step, w->most[k],
+                       w->stride[k], from, n);
+            continue;
+        }
+        for (size_t i = 0; i < n; i++) {
+            int64_t v = rp_tensor_integer(w->indices, (size_t)(at + (int64_t)i * step));
 
-        if (w->indices->elem == RP_ELEM_U64 && v < 0)
-            v = INT64_MAX / 2;
-        from += (v < 0 ? 0 : v > w->most[k] ? w->most[k] : v) * w->stride[k];
-    }
-    return from;
-}
-
-static inline void window_copy(const struct windows *w, int64_t to, int64_t from)
-{
-    size_t unit = w->window.unit;
-    unsigned char *t = w->out->data + to * (int64_t)unit;
-    const unsigned char *f = w->operand->data + from * (int64_t)unit;
-
-    if (!w->dense)
-        rp_strided_copy(&w->window, t, f);
-    else if (w->bytes == 4)
-        memcpy(t, f, 4);
-    else
-        memcpy(t, f, w->bytes);
-}
-
-/* Whether windows are single elements of 32 bits with an index of one number each, so that nothing
-   else is looked up. */
-static bool is_simple(const struct windows *w)
-{
-    return w->dense && w->bytes == 4 && w->window.unit == 4 && w->a->map.n == 1 &&
-           w->indices->elem == RP_ELEM_S32;
-}
-
-RP_CLONES static void copy_dense(const int32_t *index, const uint32_t *in, uint32_t *out,
-                                 int32_t most, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        int32_t v = index[i] > 0 ? index[i] : 0;
-
-        out[i] = in[v < most ? v : most];
+            if (w->indices->elem == RP_ELEM_U64 && v < 0)
+                v = w->most[k];
+            from[i] += (v < 0 ? 0 : v > w->most[k] ? w->most[k] : v) * w->stride[k];
+        }
     }
 }
 
-static void copy_elements(const struct windows *w, int64_t at, int64_t to, int64_t from, int64_t n)
-{
-    const int32_t *index = (const int32_t *)(const void *)w->indices->data + at;
-    const uint32_t *in = (const uint32_t *)(const void *)w->operand->data + from;
-    uint32_t *out = (uint32_t *)(void *)w->out->data + to;
-    size_t last = w->rank - 1;
-    int64_t most = w->most[0], stride = w->stride[0], step = w->index[last];
-    int64_t batch = w->batch[last], next = w->to[last];
-
-    if (step == 1 && next == 1 && !batch && stride == 1 && most <= INT32_MAX) {
-        copy_dense(index, in, out, (int32_t)most, n);
+/* A window of so many bytes is copied without a call. */
+#define COPY(bytes)                                                       \
+    case bytes:                                                           \
+        for (size_t i = 0; i < n; i++)                                    \
+            memcpy(to + (int64_t)i * next, base + from[i] * unit, bytes); \
         return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        int64_t v = index[i * step];
 
-        v = v < 0 ? 0 : v > most ? most : v;
-        out[i * next] = in[v * stride + i * batch];
+/* Copies n windows, whose places in the result are `next` bytes apart. */
+static void copy_windows(const struct windows *w, unsigned char *to, int64_t next,
+                         const int64_t *from, size_t n)
+{
+    const unsigned char *base = w->operand->data;
+    int64_t unit = (int64_t)w->window.unit;
+
+    switch (w->dense ? w->bytes : 0) {
+        COPY(1)
+        COPY(2)
+        COPY(4)
+        COPY(8)
+        COPY(16)
+        COPY(32)
+        COPY(64)
+    default:
+        break;
     }
+    for (size_t i = 0; i < n; i++)
+        if (w->dense)
+            memcpy(to + (int64_t)i * next, base + from[i] * unit, w->bytes);
+        else
+            rp_strided_copy(&w->window, to + (int64_t)i * next, base + from[i] * unit);
 }
 
 static RP_JOB(windows_job)
@@ -157,6 +160,7 @@ static RP_JOB(windows_job)
     const struct windows *w = user;
     size_t begin = job * w->per_job, end = begin + w->per_job < w->n ? begin + w->per_job : w->n;
     size_t last = w->rank - 1;
+    int64_t starts[RUN], unit = (int64_t)w->window.unit;
 
     while (begin < end) {
         int64_t at = 0, to = 0, from = 0, rest = (int64_t)begin;
@@ -170,11 +174,9 @@ static RP_JOB(windows_job)
         }
         int64_t n = w->dims[last] - (int64_t)begin % w->dims[last];
         n = n < (int64_t)(end - begin) ? n : (int64_t)(end - begin);
-        if (is_simple(w))
-            copy_elements(w, at, to, from, n);
-        for (int64_t i = 0; i < n && !is_simple(w); i++)
-            window_copy(w, to + i * w->to[last],
-                        from + i * w->batch[last] + window_start(w, at + i * w->index[last]));
+        n = n < RUN ? n : RUN;
+        find_starts(w, at, from, starts, (size_t)n);
+        copy_windows(w, w->out->data + to * unit, w->to[last] * unit, starts, (size_t)n);
         begin += (size_t)n;
     }
     return RP_OK;
@@ -196,7 +198,10 @@ RP_KERNEL(rp_fast_gather)
         return RP_OK;
     windows_measure(&w);
     if (!w.rank) {
-        window_copy(&w, 0, window_start(&w, 0));
+        int64_t from;
+
+        find_starts(&w, 0, 0, &from, 1);
+        copy_windows(&w, w.out->data, 0, &from, 1);
         return RP_OK;
     }
     w.per_job = JOB_BYTES / (w.bytes + 8) + 1;

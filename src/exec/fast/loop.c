@@ -70,6 +70,34 @@ RP_CLONES_FEW static void loop_fill(char *to, const char *from, size_t unit, siz
         memcpy(to + i * unit, from, unit);
 }
 
+/* Elements that repeat a few times, from place `at` on: counting is quicker than calling. */
+#define FEW 32
+#define SPREAD(type)                                         \
+    {                                                        \
+        const type *f = (const type *)(const void *)from;    \
+        type *t = (type *)(void *)to, v = f[k];              \
+                                                             \
+        for (size_t i = 0; i < n; left = repeat, v = f[k]) { \
+            for (; left && i < n; left--)                    \
+                t[i++] = v;                                  \
+            k = k + 1 < period ? k + 1 : 0;                  \
+        }                                                    \
+        return true;                                         \
+    }
+
+static bool loop_spread(const struct source *s, char *to, const unsigned char *from, size_t unit,
+                        size_t at, size_t n)
+{
+    size_t period = (size_t)s->period, repeat = (size_t)s->repeat;
+    size_t k = at / repeat % period, left = repeat - at % repeat;
+
+    if (repeat <= FEW && unit == 1)
+        SPREAD(uint8_t)
+    if (repeat <= FEW && unit == 4)
+        SPREAD(uint32_t)
+    return false;
+}
+
 /* Whether an input is a short array that repeats: it is laid out once, and any piece of the loop is
    contiguous in it. */
 static bool is_pattern(const struct source *s)
@@ -128,6 +156,8 @@ static void *loop_fetch(const struct source *s, const struct rp_tensor *t, size_
         at / (size_t)s->repeat == room->full - 1)
         return to;
     room->full = 0;
+    if (!rp_tensor_is_unaligned(t) && loop_spread(s, to, t->data, unit, at, m))
+        return to;
     while (done < m) {
         size_t i = at + done, left = (size_t)s->repeat - i % (size_t)s->repeat;
         size_t n = left < m - done ? left : m - done;

@@ -76,8 +76,11 @@ static void work_release(struct work *w)
 
 static void fill_initial(char *to, const struct rp_tensor *scalar, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        memcpy(to + i * scalar->unit, scalar->data, scalar->unit);
+    if (scalar->unit == 1)
+        memset(to, scalar->data[0], n);
+    else
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * scalar->unit, scalar->data, scalar->unit);
 }
 
 static void reduce_take(char *to, const struct rp_tensor *t, const int64_t *at, int64_t more,
@@ -86,6 +89,9 @@ static void reduce_take(char *to, const struct rp_tensor *t, const int64_t *at, 
     if (t->unit == 4)
         for (size_t i = 0; i < n; i++)
             ((uint32_t *)(void *)to)[i] = ((const uint32_t *)(void *)t->data)[at[i] + more];
+    else if (t->unit == 1)
+        for (size_t i = 0; i < n; i++)
+            to[i] = (char)t->data[at[i] + more];
     else
         for (size_t i = 0; i < n; i++)
             memcpy(to + i * t->unit, t->data + (at[i] + more) * (int64_t)t->unit, t->unit);
@@ -169,7 +175,9 @@ static void reduce_split(const struct rp_reduce *a, const struct rp_tensor *t,
 static void window_places(int64_t *index, const int64_t *dims, const int64_t *stride, size_t rank,
                           int64_t *at, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; rank == 1 && i < n; i++)
+        at[i] = index[0]++ * stride[0];
+    for (size_t i = 0; rank != 1 && i < n; i++) {
         at[i] = 0;
         for (size_t k = 0; k < rank; k++)
             at[i] += index[k] * stride[k];
