@@ -49,21 +49,6 @@ static char top_of(const struct mangled *m)
     return m->depth ? m->open[m->depth - 1] : '\0';
 }
 
-static bool open_code(struct mangled *m, char code)
-{
-    if (m->depth == MAX_OPEN)
-        return false;
-    m->typed[m->depth] = false;
-    m->open[m->depth++] = code;
-    m->p++;
-    if (code == 'I') {
-        put_text(m, "<", 1);
-        m->fresh = true;
-    }
-    m->joins = false;
-    return true;
-}
-
 static void close_code(struct mangled *m)
 {
     char code = top_of(m);
@@ -168,8 +153,20 @@ static bool read_one(struct mangled *m)
         m->p++;
         return true;
     }
-    if (strchr("NIJLXF", *m->p))
-        return open_code(m, *m->p);
+    if (strchr("NIJLXF", *m->p)) {
+        char code = *m->p;
+        if (m->depth == MAX_OPEN)
+            return false;
+        m->typed[m->depth] = false;
+        m->open[m->depth++] = code;
+        m->p++;
+        if (code == 'I') {
+            put_text(m, "<", 1);
+            m->fresh = true;
+        }
+        m->joins = false;
+        return true;
+    }
     if (*m->p == 'E') {
         close_code(m);
         return true;

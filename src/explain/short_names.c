@@ -39,11 +39,6 @@ struct row {
 RP_ORDER(by_base, struct row, strcmp(a->base, b->base), strcmp(a->whole, b->whole), RP_UP(i))
 RP_ORDER(by_word, struct row, strcmp(a->word, b->word), strcmp(a->whole, b->whole), RP_UP(i))
 
-static bool is_cpp(const char *name)
-{
-    return strpbrk(name, "<(") != NULL;
-}
-
 /* Whether a word is a scope or syntax, which says nothing about what a kernel does. */
 static bool is_noise(const char *word)
 {
@@ -105,23 +100,6 @@ static void add_detail(struct row *row, const char *text)
                  text);
 }
 
-static void number_rows(struct row *rows, size_t n)
-{
-    char text[24];
-    size_t i, k = 1;
-
-    for (i = 0; i < n; i++) {
-        k += i && strcmp(rows[i].whole, rows[i - 1].whole) != 0;
-        snprintf(text, sizeof text, "#%zu", k);
-        add_detail(&rows[i], text);
-    }
-}
-
-static bool all_same(const struct row *rows, size_t n)
-{
-    return !strcmp(rows[0].whole, rows[n - 1].whole);
-}
-
 /* Follows the rows to their next difference; false if there is none. */
 static bool follow_rows(struct row *rows, size_t n, bool all)
 {
@@ -144,7 +122,7 @@ static void tell_apart(struct row *rows, size_t n, int left, bool all)
 {
     size_t i, end;
 
-    if (n < 2 || all_same(rows, n))
+    if (n < 2 || !strcmp(rows[0].whole, rows[n - 1].whole))
         return;
     if (left == 0 || !follow_rows(rows, n, all)) {
         if (left && !all) { /* the rows differ only in noise */
@@ -152,7 +130,14 @@ static void tell_apart(struct row *rows, size_t n, int left, bool all)
                 rows[i].p = rows[i].name;
             tell_apart(rows, n, left, true);
         } else {
-            number_rows(rows, n);
+            char text[24];
+            size_t m, k = 1;
+
+            for (m = 0; m < n; m++) {
+                k += m && strcmp(rows[m].whole, rows[m - 1].whole) != 0;
+                snprintf(text, sizeof text, "#%zu", k);
+                add_detail(&rows[m], text);
+            }
         }
         return;
     }
@@ -194,7 +179,7 @@ static size_t fill_rows(struct row *rows, const char *const *names, size_t n,
         if (rp_demangle(names[i], text, sizeof text))
             row->name = rp_arena_text(arena, text);
         row->p = row->name;
-        row->cpp = is_cpp(row->name);
+        row->cpp = strpbrk(row->name, "<(") != NULL;
         row->base = rp_arena_text(arena, base);
         filled++;
     }

@@ -44,11 +44,6 @@ const struct rp_type rp_comm_check_type = {"check", sizeof(struct rp_comm_check)
 
 /* ------------------------------------------------------------------ the calls of a rank */
 
-static bool is_open_collective(const struct rp_trace *t, rp_event e)
-{
-    return t->ev.kind[e] == RP_KIND_COMM_OP && t->ev.flags[e] & RP_EVENT_UNENDED;
-}
-
 /* Whether a recorder has noted a long call while it was running. */
 static bool is_in_flight(const struct rp_trace *t, rp_event e)
 {
@@ -68,7 +63,8 @@ static bool has_ended(const struct rp_trace *t, rp_event flight)
 
 static bool is_open(const struct rp_trace *t, rp_event e)
 {
-    return is_open_collective(t, e) || (is_in_flight(t, e) && !has_ended(t, e));
+    return (t->ev.kind[e] == RP_KIND_COMM_OP && t->ev.flags[e] & RP_EVENT_UNENDED) ||
+           (is_in_flight(t, e) && !has_ended(t, e));
 }
 
 bool rp_comm_may_hang(const struct rp_trace *t)
@@ -296,16 +292,6 @@ static enum rp_code longest_place(const struct rp_trace *t, bool main_only, int6
     return code;
 }
 
-/* "train.py:125 step", "main (solver)" */
-static const char *place_text(const struct rp_trace *t, uint32_t frame, struct rp_arena *arena)
-{
-    const struct rp_call_frame *f = &t->samples.frame[frame];
-    const char *file = rp_trace_str(t, f->file), *name = rp_trace_str(t, f->name);
-
-    return f->line ? rp_arena_textf(arena, "%s:%u %s", file, f->line, name)
-                   : rp_arena_textf(arena, "%s (%s)", name, rp_text_file(file));
-}
-
 enum rp_code rp_comm_find_place(const struct rp_trace *trace, int64_t since_ns,
                                 struct rp_arena *arena, struct rp_comm_place *out,
                                 struct rp_err *err)
@@ -323,7 +309,14 @@ enum rp_code rp_comm_find_place(const struct rp_trace *trace, int64_t since_ns,
         RP_TRY(longest_place(trace, false, since_ns, &found, &most, err));
     if (found.frame == RP_NONE)
         return RP_OK;
-    out->line = place_text(trace, found.frame, arena);
+
+    /* "train.py:125 step", "main (solver)" */
+    uint32_t frame = found.frame;
+    const struct rp_call_frame *f = &trace->samples.frame[frame];
+    const char *file = rp_trace_str(trace, f->file), *name = rp_trace_str(trace, f->name);
+    out->line = f->line ? rp_arena_textf(arena, "%s:%u %s", file, f->line, name)
+                        : rp_arena_textf(arena, "%s (%s)", name, rp_text_file(file));
+
     if (found.kind != RP_COLL_OTHER && c->unit == RP_WEIGHT_NS && most >= LONG_NS &&
         most > rp_ns_between(since_ns, trace->totals.span_end_ns) / 2)
         out->kind = rp_coll_kind_names[found.kind];
@@ -390,18 +383,13 @@ static uint64_t group_of(const struct rp_comm_call *c)
     return rp_hash_join(text_hash(c->group), text_hash(c->members));
 }
 
-static bool is_compared(const struct rp_comm_call *c)
-{
-    return strcmp(c->kind, rp_coll_kind_names[RP_COLL_SEND_RECV]) != 0;
-}
-
 static void list_items(struct compare *w)
 {
     for (size_t i = 0; i < w->ncallers; i++)
         for (size_t k = 0; k < w->callers[i].n; k++) {
             const struct rp_comm_call *c = &w->callers[i].calls[k];
 
-            if (is_compared(c))
+            if (strcmp(c->kind, rp_coll_kind_names[RP_COLL_SEND_RECV]) != 0)
                 w->items[w->nitems++] = (struct item){.group = group_of(c),
                                                       .pos = c->seq >= 0 ? c->seq : (int64_t)k,
                                                       .rank = w->callers[i].rank,

@@ -366,18 +366,6 @@ static const struct rp_comm_arrival *list_arrivals(const struct comm_join *j,
     return list;
 }
 
-/* Lists each rank once, even if several of its devices take part. */
-static void list_ranks(struct comm_join *j, struct rp_comm_collective *row)
-{
-    row->ranks = RP_ARENA_NEW(j->arena, int64_t, (size_t)row->seen_count + 1);
-    for (int64_t i = 0; row->ranks && row->arrivals && i < row->seen_count; i++) {
-        int64_t number = j->ranks->parts[row->arrivals[i].rank].number;
-
-        if (!row->nranks || row->ranks[row->nranks - 1] != number)
-            row->ranks[row->nranks++] = number;
-    }
-}
-
 static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m,
                            const struct rp_late *late)
 {
@@ -392,7 +380,16 @@ static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m,
     row->last_rank = number_of(j, m->rank[m->last]);
     row->last_device = lane_of(j, m->rank[m->last])->device;
     row->arrivals = list_arrivals(j, m);
-    list_ranks(j, row);
+
+    /* List each rank once, even if several of its devices take part. */
+    row->ranks = RP_ARENA_NEW(j->arena, int64_t, (size_t)row->seen_count + 1);
+    for (int64_t i = 0; row->ranks && row->arrivals && i < row->seen_count; i++) {
+        int64_t number = j->ranks->parts[row->arrivals[i].rank].number;
+
+        if (!row->nranks || row->ranks[row->nranks - 1] != number)
+            row->ranks[row->nranks++] = number;
+    }
+
     row->last = m->last;
     row->at_place = rp_topology_place(&j->topology, m);
     row->place = rp_place_names[row->at_place];
@@ -578,22 +575,6 @@ static enum rp_code add_stages(struct comm_join *j, size_t limit, struct rp_err 
                               err);
 }
 
-/* A rank that does not hang has its calls only in its list; it may be the one that others wait
-   for. */
-static enum rp_code fill_caller(struct comm_join *j, size_t r, struct rp_comm_caller *out,
-                                struct rp_err *err)
-{
-    const struct rp_comm_part *part = j->ranks->parts[r].data;
-    struct rp_comm_call *calls = part->calls;
-
-    *out = (struct rp_comm_caller){
-        .rank = j->ranks->parts[r].number, .now = part->now, .n = part->ncalls};
-    if (!out->n)
-        RP_TRY(rp_comm_list_calls(&part->lanes[0].comm, j->arena, &calls, &out->n, err));
-    out->calls = calls;
-    return RP_OK;
-}
-
 /* Compares the ranks on request, and if some collective may not have ended. */
 static enum rp_code compare_ranks(struct comm_join *j, bool asked, size_t limit, int *answer,
                                   struct rp_err *err)
@@ -608,8 +589,19 @@ static enum rp_code compare_ranks(struct comm_join *j, bool asked, size_t limit,
         hangs = hangs || ((const struct rp_comm_part *)j->ranks->parts[r].data)->hangs;
     if (!asked && !hangs)
         return RP_OK;
-    for (size_t r = 0; r < j->ranks->n; r++)
-        RP_TRY(fill_caller(j, r, &callers[r], err));
+    for (size_t r = 0; r < j->ranks->n; r++) {
+        /* A rank that does not hang has its calls only in its list; it may be the one that others
+           wait for. */
+        struct rp_comm_caller *out = &callers[r];
+        const struct rp_comm_part *part = j->ranks->parts[r].data;
+        struct rp_comm_call *calls = part->calls;
+
+        *out = (struct rp_comm_caller){
+            .rank = j->ranks->parts[r].number, .now = part->now, .n = part->ncalls};
+        if (!out->n)
+            RP_TRY(rp_comm_list_calls(&part->lanes[0].comm, j->arena, &calls, &out->n, err));
+        out->calls = calls;
+    }
     RP_TRY(rp_comm_compare(callers, j->ranks->n, j->ranks->world_size, j->arena, &checks, err));
     for (size_t r = 0; r < j->ranks->n; r++)
         ncut += ((const struct rp_comm_part *)j->ranks->parts[r].data)->cut;

@@ -87,17 +87,6 @@ RP_ORDER(latest_first, struct rp_comm_host, RP_DOWN(margin_ns), strcmp(a->host, 
 
 /* ------------------------------------------------------------------ hosts */
 
-static struct rp_comm_host *host_named(struct rp_comm_root *out, const char *name)
-{
-    size_t i = 0;
-
-    while (i < out->nhosts && strcmp(out->hosts[i].host, name) != 0)
-        i++;
-    if (i == out->nhosts)
-        out->hosts[out->nhosts++] = (struct rp_comm_host){.host = name};
-    return &out->hosts[i];
-}
-
 /* Needs the hosts of all ranks, because the slow one may be missing. */
 static enum rp_code add_hosts(struct rp_comm_root *out, struct rp_arena *arena, struct rp_err *err)
 {
@@ -109,7 +98,13 @@ static enum rp_code add_hosts(struct rp_comm_root *out, struct rp_arena *arena, 
     RP_TRY(rp_err_need(out->hosts, err, "comparing hosts"));
     for (size_t r = 0; r < out->nranks; r++) {
         const struct rp_comm_rank *rank = &out->ranks[r];
-        struct rp_comm_host *host = host_named(out, rank->host);
+
+        size_t i = 0;
+        while (i < out->nhosts && strcmp(out->hosts[i].host, rank->host) != 0)
+            i++;
+        if (i == out->nhosts)
+            out->hosts[out->nhosts++] = (struct rp_comm_host){.host = rank->host};
+        struct rp_comm_host *host = &out->hosts[i];
 
         if (!host->ranks)
             host->ranks = RP_ARENA_NEW(arena, int64_t, out->nranks);

@@ -133,21 +133,6 @@ static rp_event longest_host(const struct leads *l, int64_t from_ns, int64_t to_
     return best;
 }
 
-/* Without device work: finds what ran longest, and which wait was longest. */
-static void fill_host_lead(const struct leads *l, int64_t from_ns, int64_t to_ns,
-                           struct rp_comm_lead *lead)
-{
-    rp_event range = longest_host(l, from_ns, to_ns, false);
-    rp_event wait = longest_host(l, from_ns, to_ns, true);
-
-    if (range != RP_NONE)
-        lead->kernel = event_name(l, range);
-    if (wait != RP_NONE) {
-        lead->idle = rp_gap_cause_names[RP_GAP_HOST_WAIT];
-        lead->evidence = event_name(l, wait);
-    }
-}
-
 /* The longest compute that starts in [from, to). */
 static const char *longest_kernel(const struct leads *l, int64_t from_ns, int64_t to_ns)
 {
@@ -211,8 +196,19 @@ static void fill_lead(const struct leads *l, const struct rp_collective *c,
     lead->overlap_ns = covered(compute, c->begin_ns, c->end_ns);
     lead->kernel = longest_kernel(l, from, c->begin_ns);
     find_idle_cause(l, from, c->begin_ns, lead);
-    if (l->host.n)
-        fill_host_lead(l, from, c->begin_ns, lead);
+    if (l->host.n) {
+        /* Without device work: finds what ran longest, and which wait was longest. */
+        int64_t to_ns = c->begin_ns;
+        rp_event range = longest_host(l, from, to_ns, false);
+        rp_event wait = longest_host(l, from, to_ns, true);
+
+        if (range != RP_NONE)
+            lead->kernel = event_name(l, range);
+        if (wait != RP_NONE) {
+            lead->idle = rp_gap_cause_names[RP_GAP_HOST_WAIT];
+            lead->evidence = event_name(l, wait);
+        }
+    }
 }
 
 enum rp_code rp_leads_find(const struct rp_work *work, const struct rp_work_unions *unions,

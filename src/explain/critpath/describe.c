@@ -224,20 +224,14 @@ static void allocate_rows(struct path_rows *f)
     f->out->segments = RP_ARENA_NEW(f->arena, struct rp_critpath_segment, n + 1);
 }
 
-static int64_t window_of(const struct rp_critpath_view *v)
-{
-    struct rp_path_segment whole = {.begin_ns = v->path->begin_ns, .end_ns = v->path->end_ns};
-
-    return rp_critpath_time(v->scope, &whole);
-}
-
 enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t limit,
                                   struct rp_arena *arena, struct rp_critpath_path *out,
                                   struct rp_err *err)
 {
     struct path_rows f = {.view = view, .out = out, .arena = arena};
 
-    out->window_ns = window_of(view);
+    struct rp_path_segment whole = {.begin_ns = view->path->begin_ns, .end_ns = view->path->end_ns};
+    out->window_ns = rp_critpath_time(view->scope, &whole);
     allocate_rows(&f);
     RP_TRY(rp_arena_check(arena, "describing the critical path", err));
     for (size_t i = 0; i < view->path->parts.n; i++)

@@ -21,17 +21,6 @@ struct strokes {
     RP_VEC(struct rp_overlay_arrow) arrows;
 };
 
-static enum rp_code draw_arrow(struct strokes *s, const struct rp_critpath_segment *from,
-                               const struct rp_critpath_segment *to, struct rp_err *err)
-{
-    /* A viewer binds an arrow to the span around its end, so it ends in the last nanosecond of the
-       span. */
-    struct rp_overlay_arrow arrow = {rp_ns_sum(from->start_ns, from->dur_ns - 1), to->start_ns,
-                                     from->track, to->track};
-
-    return from->track == to->track ? RP_OK : rp_vec_push(&s->arrows, arrow, err);
-}
-
 /* Draws a row of spans: the segments of one rank, with their times moved to its clock. */
 static enum rp_code draw_row(struct strokes *s, const struct rp_critpath_path *path, int64_t rank,
                              const struct rp_clock *clock, uint32_t row_number, struct rp_err *err)
@@ -54,8 +43,15 @@ static enum rp_code draw_row(struct strokes *s, const struct rp_critpath_path *p
         RP_TRY(rp_vec_push(&s->spans, span, err));
         if (x->track == RP_NONE || row_number)
             continue;
-        if (before)
-            RP_TRY(draw_arrow(s, before, x, err));
+        if (before) {
+            /* A viewer binds an arrow to the span around its end, so it ends in the last nanosecond
+               of the span. */
+            struct rp_overlay_arrow arrow = {rp_ns_sum(before->start_ns, before->dur_ns - 1),
+                                             x->start_ns, before->track, x->track};
+
+            if (before->track != x->track)
+                RP_TRY(rp_vec_push(&s->arrows, arrow, err));
+        }
         before = x;
     }
     return RP_OK;

@@ -496,21 +496,6 @@ static enum holds holds_what(const struct rp_dataset *dataset, size_t i)
     return holds;
 }
 
-/* What each of the two holds. */
-static void look_inside(const struct rp_dataset *dataset, const uint8_t *run_of,
-                        enum holds holds[2])
-{
-    holds[0] = holds[1] = HOLDS_NOTHING;
-    for (size_t i = 0; i < rp_dataset_count(dataset); i++)
-        if (holds[run_of[i]] != HOLDS_TRACE) {
-            enum holds here = holds_what(dataset, i);
-
-            holds[run_of[i]] = here > holds[run_of[i]] ? here : holds[run_of[i]];
-        }
-    for (size_t i = 0; i < 2; i++)
-        holds[i] = holds[i] == HOLDS_SOMETHING ? HOLDS_TRACE : holds[i];
-}
-
 /* ------------------------------------------------------------------ the question */
 
 /* The names for these in messages. */
@@ -535,50 +520,6 @@ static enum rp_code check_settings(const struct rp_settings *settings, enum hold
     return RP_OK;
 }
 
-static enum rp_code diff_programs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                  const struct rp_settings *settings, struct rp_result *result,
-                                  struct rp_err *err)
-{
-    struct rp_program_diff *root = result->root;
-    int64_t limit = rp_settings_int(settings, "limit");
-
-    RP_TRY(check_settings(settings, HOLDS_PROGRAM, err));
-    RP_TRY(rp_program_diff_run(ctx, dataset, settings, result, err));
-    root->inputs = "programs";
-    if (rp_settings_has(settings, "limit") && limit > 0) {
-        root->nchanges = (size_t)limit < root->nchanges ? (size_t)limit : root->nchanges;
-        root->nmodules = (size_t)limit < root->nmodules ? (size_t)limit : root->nmodules;
-        root->nsteps = (size_t)limit < root->nsteps ? (size_t)limit : root->nsteps;
-    }
-    return RP_OK;
-}
-
-/* Results of programs have a record; those of traces have one of their own. */
-static enum rp_code diff_traces(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                const uint8_t *run_of, const struct rp_settings *settings,
-                                struct rp_result *result, struct rp_err *err)
-{
-    struct rp_trace_diff_options options;
-
-    RP_TRY(check_settings(settings, HOLDS_TRACE, err));
-    RP_TRY(read_limit(rp_settings_text(settings, "fail-over"), &options, err));
-    result->root = RP_ARENA_NEW(&result->arena, struct rp_trace_diff_root, 1);
-    RP_TRY(rp_err_need(result->root, err, "comparing runs"));
-    result->type = &rp_trace_diff_type;
-    return rp_ask_two_runs(ctx, dataset, run_of, settings, &rp_ask_diff.ranks, result, err);
-}
-
-static enum rp_code diff_memory(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                const uint8_t *run_of, const struct rp_settings *settings,
-                                struct rp_result *result, struct rp_err *err)
-{
-    RP_TRY(check_settings(settings, HOLDS_MEMORY, err));
-    result->root = RP_ARENA_NEW(&result->arena, struct rp_memory_diff, 1);
-    RP_TRY(rp_err_need(result->root, err, "comparing memory"));
-    result->type = &rp_memory_diff_type;
-    return rp_ask_two_runs(ctx, dataset, run_of, settings, &rp_memory_diff_ranks, result, err);
-}
-
 static enum rp_code diff_inputs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                 const struct rp_settings *settings, struct rp_result *result,
                                 struct rp_err *err)
@@ -590,7 +531,18 @@ static enum rp_code diff_inputs(struct rp_ctx *ctx, const struct rp_dataset *dat
     enum rp_code code = split_inputs(dataset, run_of, err);
     if (code != RP_OK) /* a single program file may be enough, such as a dump of several graphs */
         memset(run_of, 0, rp_dataset_count(dataset));
-    look_inside(dataset, run_of, holds);
+
+    /* What each of the two holds. */
+    holds[0] = holds[1] = HOLDS_NOTHING;
+    for (size_t i = 0; i < rp_dataset_count(dataset); i++)
+        if (holds[run_of[i]] != HOLDS_TRACE) {
+            enum holds here = holds_what(dataset, i);
+
+            holds[run_of[i]] = here > holds[run_of[i]] ? here : holds[run_of[i]];
+        }
+    for (size_t i = 0; i < 2; i++)
+        holds[i] = holds[i] == HOLDS_SOMETHING ? HOLDS_TRACE : holds[i];
+
     if (code != RP_OK && holds[0] >= HOLDS_MEMORY)
         return code;
     rp_err_clear(err);
@@ -599,11 +551,36 @@ static enum rp_code diff_inputs(struct rp_ctx *ctx, const struct rp_dataset *dat
                           "the first input is a %s and the second a %s: 'diff' compares two "
                           "traces, two programs or two memory snapshots",
                           holds_names[holds[0]], holds_names[holds[1]]);
-    if (holds[0] == HOLDS_TRACE || holds[1] == HOLDS_TRACE)
-        return diff_traces(ctx, dataset, run_of, settings, result, err);
-    if (holds[0] == HOLDS_MEMORY || holds[1] == HOLDS_MEMORY)
-        return diff_memory(ctx, dataset, run_of, settings, result, err);
-    return diff_programs(ctx, dataset, settings, result, err);
+    if (holds[0] == HOLDS_TRACE || holds[1] == HOLDS_TRACE) {
+        /* Results of programs have a record; those of traces have one of their own. */
+        struct rp_trace_diff_options options;
+
+        RP_TRY(check_settings(settings, HOLDS_TRACE, err));
+        RP_TRY(read_limit(rp_settings_text(settings, "fail-over"), &options, err));
+        result->root = RP_ARENA_NEW(&result->arena, struct rp_trace_diff_root, 1);
+        RP_TRY(rp_err_need(result->root, err, "comparing runs"));
+        result->type = &rp_trace_diff_type;
+        return rp_ask_two_runs(ctx, dataset, run_of, settings, &rp_ask_diff.ranks, result, err);
+    }
+    if (holds[0] == HOLDS_MEMORY || holds[1] == HOLDS_MEMORY) {
+        RP_TRY(check_settings(settings, HOLDS_MEMORY, err));
+        result->root = RP_ARENA_NEW(&result->arena, struct rp_memory_diff, 1);
+        RP_TRY(rp_err_need(result->root, err, "comparing memory"));
+        result->type = &rp_memory_diff_type;
+        return rp_ask_two_runs(ctx, dataset, run_of, settings, &rp_memory_diff_ranks, result, err);
+    }
+
+    struct rp_program_diff *root = result->root;
+    int64_t limit = rp_settings_int(settings, "limit");
+    RP_TRY(check_settings(settings, HOLDS_PROGRAM, err));
+    RP_TRY(rp_program_diff_run(ctx, dataset, settings, result, err));
+    root->inputs = "programs";
+    if (rp_settings_has(settings, "limit") && limit > 0) {
+        root->nchanges = (size_t)limit < root->nchanges ? (size_t)limit : root->nchanges;
+        root->nmodules = (size_t)limit < root->nmodules ? (size_t)limit : root->nmodules;
+        root->nsteps = (size_t)limit < root->nsteps ? (size_t)limit : root->nsteps;
+    }
+    return RP_OK;
 }
 
 /* Reads the named baseline together with what was given, like two paths. */

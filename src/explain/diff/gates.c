@@ -45,19 +45,6 @@ static int metric_of(const char *word, size_t n)
     return -1;
 }
 
-static enum rp_code unknown_metric(const char *word, size_t n, const char *where,
-                                   struct rp_err *err)
-{
-    char names[256] = "";
-
-    for (int i = 0; i < RP_GATE_METRICS; i++) {
-        strcat(names, i ? ", " : "");
-        strcat(names, metrics[i].name);
-    }
-    return rp_err_set(err, RP_USAGE, "%s: there is no metric '%.*s'; there are %s", where, (int)n,
-                      word, names);
-}
-
 bool rp_gates_amount(const char *text, enum rp_unit unit, double *out)
 {
     static const struct rp_option forms[] = {
@@ -113,8 +100,16 @@ static enum rp_code parse_gate(const char *word, const char *where, struct rp_ga
     const char *value = word + n;
     int metric = metric_of(word, n);
 
-    if (metric < 0)
-        return unknown_metric(word, n, where, err);
+    if (metric < 0) {
+        char names[256] = "";
+
+        for (int i = 0; i < RP_GATE_METRICS; i++) {
+            strcat(names, i ? ", " : "");
+            strcat(names, metrics[i].name);
+        }
+        return rp_err_set(err, RP_USAGE, "%s: there is no metric '%.*s'; there are %s", where,
+                          (int)n, word, names);
+    }
     *out = (struct rp_gate){.metric = (uint8_t)metric,
                             .form = *value == '=' ? RP_GATE_SHARE : RP_GATE_TARGET};
     if (*value == '=')
@@ -277,21 +272,6 @@ static double amount_of(const struct rp_gate *gate, double base)
     return gate->form == RP_GATE_SHARE ? gate->limit * fabs(base) : gate->limit;
 }
 
-static void add_accepted(const struct rp_gates *gates, const struct rp_gate *gate,
-                         struct rp_gate_row *row)
-{
-    row->accepted = NAN;
-    for (size_t i = 0; i < gates->accepted.n && gate->form != RP_GATE_TARGET; i++) {
-        const struct rp_gate_accepted *a = &gates->accepted.at[i];
-
-        if (a->gate.metric != gate->metric)
-            continue;
-        row->accepted = (isnan(row->accepted) ? 0 : row->accepted) + amount_of(&a->gate, row->base);
-        row->accepted_date = a->date; /* of several the last counts */
-        row->reason = a->reason;
-    }
-}
-
 static void write_texts(struct rp_gate_row *row, const struct rp_gate *gate, const struct metric *m,
                         struct rp_arena *arena)
 {
@@ -337,7 +317,16 @@ static enum rp_code decide_one(const struct rp_gates *gates, const struct rp_gat
                                 .new_value = v->fresh,
                                 .delta = v->fresh - v->base,
                                 .noise = target ? NAN : v->noise};
-    add_accepted(gates, gate, row);
+    row->accepted = NAN;
+    for (size_t i = 0; i < gates->accepted.n && gate->form != RP_GATE_TARGET; i++) {
+        const struct rp_gate_accepted *a = &gates->accepted.at[i];
+
+        if (a->gate.metric != gate->metric)
+            continue;
+        row->accepted = (isnan(row->accepted) ? 0 : row->accepted) + amount_of(&a->gate, row->base);
+        row->accepted_date = a->date; /* of several the last counts */
+        row->reason = a->reason;
+    }
     row->limit = amount_of(gate, v->base) + (isnan(row->accepted) ? 0 : row->accepted);
     double worse = (m->worse_up ? 1 : -1) * (target ? v->fresh - row->limit : row->delta);
     row->passed = target ? worse <= 0 : worse <= row->limit || worse <= row->noise;

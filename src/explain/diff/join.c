@@ -372,15 +372,6 @@ static void fill_ranks(struct diff_join *j)
                                                               out->ranks[0].delta_ns))));
 }
 
-static void find_noise(struct diff_join *j)
-{
-    for (int s = 0; s < 2; s++)
-        if (j->count[s] > 1)
-            j->count[s] /= M_PI / 2; /* a median is as certain as the mean of fewer normal values */
-    double noise = rp_diff_noise(j->spread_ns, j->count);
-    j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
-}
-
 static void decide(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
@@ -646,17 +637,6 @@ static void note_host(struct diff_join *j)
                     rp_units_time(j->arena, out->new_run.host_ns), most));
 }
 
-/* Runs that are captures, or take their operators from some. */
-static void note_graphs(struct diff_join *j)
-{
-    const char *const *text = j->options->graphs;
-
-    if (text[0])
-        add_note(j, text[0]);
-    if (text[1] && (!text[0] || strcmp(text[0], text[1]) != 0))
-        add_note(j, text[1]);
-}
-
 static void add_notes(struct diff_join *j)
 {
     const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
@@ -812,7 +792,12 @@ static enum rp_code join_all(struct diff_join *j, struct rp_err *err)
         part_of(j, 0, 0)->on_device || part_of(j, 1, 0)->on_device ? "device time" : "host time";
     out->delta_ns = rp_ns_between(out->base.step_ns, out->new_run.step_ns);
     out->delta_share = share_of(out->delta_ns, out->base.step_ns);
-    find_noise(j);
+
+    for (int s = 0; s < 2; s++)
+        if (j->count[s] > 1)
+            j->count[s] /= M_PI / 2; /* a median is as certain as the mean of fewer normal values */
+    double noise = rp_diff_noise(j->spread_ns, j->count);
+    j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
     decide(j);
     fill_parts(j);
     fill_causes(j);
@@ -832,7 +817,15 @@ static enum rp_code join_all(struct diff_join *j, struct rp_err *err)
     write_coverage(j);
     note_phases(j);
     note_host(j);
-    note_graphs(j);
+
+    /* Runs that are captures, or take their operators from some. */
+    const char *const *text = j->options->graphs;
+
+    if (text[0])
+        add_note(j, text[0]);
+    if (text[1] && (!text[0] || strcmp(text[0], text[1]) != 0))
+        add_note(j, text[1]);
+
     add_notes(j);
     return rp_arena_check(j->arena, "comparing runs", err);
 }

@@ -44,31 +44,6 @@ struct part_ctx {
     RP_VEC(struct idle_host) hosts;
 };
 
-static void add_times(struct part_ctx *m, const struct rp_breakdown *b)
-{
-    int64_t work = rp_ns_sum(b->compute_ns, b->exposed_comm_ns);
-
-    rp_ns_add(&m->sum_ns[RP_DIFF_COMPUTE], b->compute_ns);
-    rp_ns_add(&m->sum_ns[RP_DIFF_COMM], b->exposed_comm_ns);
-    rp_ns_add(&m->sum_ns[RP_DIFF_MEMORY], rp_ns_between(work, b->busy_ns));
-}
-
-static enum rp_code add_host(struct part_ctx *m, const struct rp_gap *gap, int64_t ns,
-                             struct rp_err *err)
-{
-    struct idle_host fresh = {gap->cause, 0, 0};
-    uint32_t next = (uint32_t)m->hosts.n, at;
-
-    if (gap->host == RP_NONE)
-        return RP_OK;
-    fresh.name = m->t->ev.name[gap->host];
-    RP_TRY(rp_map_intern(&m->host_of, (uint64_t)gap->cause << 32 | fresh.name, next, &at, err));
-    if (at == next)
-        RP_TRY(rp_vec_push(&m->hosts, fresh, err));
-    rp_ns_add(&m->hosts.at[at].ns, ns);
-    return RP_OK;
-}
-
 /* Adds the gaps in a window by cause; time without a gap lies outside the device work. */
 static enum rp_code add_causes(struct part_ctx *m, const struct rp_breakdown *b, struct rp_err *err)
 {
@@ -82,7 +57,17 @@ static enum rp_code add_causes(struct part_ctx *m, const struct rp_breakdown *b,
 
         rp_ns_add(&m->sum_ns[RP_DIFF_IDLE + gaps->at[i].cause], ns);
         rest = rp_ns_between(ns, rest);
-        RP_TRY(add_host(m, &gaps->at[i], ns, err));
+
+        const struct rp_gap *gap = &gaps->at[i];
+        struct idle_host fresh = {gap->cause, 0, 0};
+        uint32_t next = (uint32_t)m->hosts.n, at;
+        if (gap->host == RP_NONE)
+            continue;
+        fresh.name = m->t->ev.name[gap->host];
+        RP_TRY(rp_map_intern(&m->host_of, (uint64_t)gap->cause << 32 | fresh.name, next, &at, err));
+        if (at == next)
+            RP_TRY(rp_vec_push(&m->hosts, fresh, err));
+        rp_ns_add(&m->hosts.at[at].ns, ns);
     }
     rp_ns_add(&m->sum_ns[SUMS - 1], rest);
     return RP_OK;
@@ -90,25 +75,13 @@ static enum rp_code add_causes(struct part_ctx *m, const struct rp_breakdown *b,
 
 static enum rp_code add_step(struct part_ctx *m, const struct rp_breakdown *b, struct rp_err *err)
 {
-    add_times(m, b);
+    int64_t work = rp_ns_sum(b->compute_ns, b->exposed_comm_ns);
+
+    rp_ns_add(&m->sum_ns[RP_DIFF_COMPUTE], b->compute_ns);
+    rp_ns_add(&m->sum_ns[RP_DIFF_COMM], b->exposed_comm_ns);
+    rp_ns_add(&m->sum_ns[RP_DIFF_MEMORY], rp_ns_between(work, b->busy_ns));
     m->summed++;
     return add_causes(m, b, err);
-}
-
-/* Finds for each cause what the host mainly ran. */
-static void name_hosts(struct part_ctx *m)
-{
-    int64_t most[RP_GAP_CAUSES] = {0};
-
-    for (size_t i = 0; i < m->hosts.n; i++) {
-        const struct idle_host *h = &m->hosts.at[i];
-
-        if (h->ns <= most[h->cause] ||
-            (double)h->ns < RP_DIFF_MAINLY * (double)m->sum_ns[RP_DIFF_IDLE + h->cause])
-            continue;
-        most[h->cause] = h->ns;
-        m->out->cause_host[h->cause] = rp_arena_text(m->arena, rp_trace_str(m->t, h->name));
-    }
 }
 
 /* Computes means, rounded along the running sum so that they add up to the mean of the whole. */
@@ -227,19 +200,6 @@ static enum rp_code make_tree(struct part_ctx *m, struct rp_err *err)
     return rp_diff_tree_init(&m->out->tree, &work, &steps, m->arena, err);
 }
 
-/* Makes the model by the rules of the report; its owner changes. */
-static enum rp_code make_model(struct part_ctx *m, struct rp_err *err)
-{
-    if (!m->simulate)
-        return RP_OK;
-    RP_TRY(rp_report_model(m->t, false, m->arena, &m->report, err));
-    m->out->modelled = m->report.modelled;
-    m->out->sim = m->report.sim;
-    m->report.modelled = false;
-    memset(&m->report.sim, 0, sizeof m->report.sim);
-    return RP_OK;
-}
-
 static int64_t time_of(const struct rp_breakdown *b, int time)
 {
     switch (time) {
@@ -297,10 +257,31 @@ static enum rp_code make_part(struct part_ctx *m, struct rp_err *err)
     out->world_size = m->t->world_size > 0 ? m->t->world_size : 0;
     RP_TRY(take_steps(m, err));
     mean_all(m);
-    name_hosts(m);
+
+    /* Find for each cause what the host mainly ran. */
+    int64_t most[RP_GAP_CAUSES] = {0};
+    for (size_t i = 0; i < m->hosts.n; i++) {
+        const struct idle_host *h = &m->hosts.at[i];
+
+        if (h->ns <= most[h->cause] ||
+            (double)h->ns < RP_DIFF_MAINLY * (double)m->sum_ns[RP_DIFF_IDLE + h->cause])
+            continue;
+        most[h->cause] = h->ns;
+        m->out->cause_host[h->cause] = rp_arena_text(m->arena, rp_trace_str(m->t, h->name));
+    }
+
     RP_TRY(measure_gates(m, err));
     RP_TRY(make_tree(m, err));
-    return make_model(m, err);
+
+    /* Make the model by the rules of the report; its owner changes. */
+    if (!m->simulate)
+        return RP_OK;
+    RP_TRY(rp_report_model(m->t, false, m->arena, &m->report, err));
+    m->out->modelled = m->report.modelled;
+    m->out->sim = m->report.sim;
+    m->report.modelled = false;
+    memset(&m->report.sim, 0, sizeof m->report.sim);
+    return RP_OK;
 }
 
 enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_scope *scope,

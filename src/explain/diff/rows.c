@@ -210,24 +210,6 @@ static enum rp_code end_call(struct side *s, struct rp_err *err)
     return RP_OK;
 }
 
-/* A node is one call in each step, unless the unit stands for several. */
-static enum rp_code add_call(struct side *to, const struct rp_diff_tree *tree, bool goes_on,
-                             const struct sum *sum, struct rp_err *err)
-{
-    double calls = sum->calls > 1 ? sum->calls : 1;
-    uint32_t i, n = tree->nslots ? tree->nslots : 1;
-
-    if (!goes_on)
-        RP_TRY(end_call(to, err));
-    for (i = 0; i < n; i++) {
-        double ns = (tree->nslots ? sum->slot_ns[i] : (double)sum->ns) / calls;
-
-        to->call_ns[i] = to->ncall_ns ? to->call_ns[i] + ns : ns;
-    }
-    to->ncall_ns = n;
-    return RP_OK;
-}
-
 static enum rp_code add_side(struct side *to, const struct rp_diff_tree *tree, uint32_t node,
                              uint8_t rule, const struct sum *sum, struct rp_err *err)
 {
@@ -235,7 +217,19 @@ static enum rp_code add_side(struct side *to, const struct rp_diff_tree *tree, u
 
     if (node == RP_NONE)
         return RP_OK;
-    RP_TRY(add_call(to, tree, goes_on, sum, err));
+
+    /* A node is one call in each step, unless the unit stands for several. */
+    double calls = sum->calls > 1 ? sum->calls : 1;
+    uint32_t k, n = tree->nslots ? tree->nslots : 1;
+    if (!goes_on)
+        RP_TRY(end_call(to, err));
+    for (k = 0; k < n; k++) {
+        double ns = (tree->nslots ? sum->slot_ns[k] : (double)sum->ns) / calls;
+
+        to->call_ns[k] = to->ncall_ns ? to->call_ns[k] + ns : ns;
+    }
+    to->ncall_ns = n;
+
     rp_ns_add(&to->ns, sum->ns);
     to->works += sum->works;
     for (size_t i = 0; i < RP_DIFF_SLOTS; i++)
@@ -468,23 +462,6 @@ static int64_t mean_next(struct mean *m, int64_t ns, int64_t by)
     return step;
 }
 
-/* The noise of a row, from its times in the steps of both runs. */
-static int64_t noise_of(const struct rows_ctx *r, const struct group *g)
-{
-    double spread[2], steps[2], noise;
-
-    for (int s = 0; s < 2; s++) {
-        int64_t values[RP_DIFF_SLOTS], scratch[RP_DIFF_SLOTS];
-
-        for (uint32_t i = 0; i < r->nslots[s]; i++)
-            values[i] = rp_diff_whole_ns(g->side[s].slot_ns[i] / (double)r->npairs);
-        spread[s] = rp_diff_spread(values, r->nslots[s], scratch);
-        steps[s] = (double)r->taken[s];
-    }
-    noise = rp_diff_noise(spread, steps);
-    return noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
-}
-
 RP_ORDER(by_time, double, RP_COMPARE(*a, *b))
 
 static enum rp_code fill_call(struct side *s, struct rp_trace_diff_call *out, struct rp_err *err)
@@ -519,7 +496,20 @@ static enum rp_code fill_numbers(const struct rows_ctx *r, struct group *g, stru
     row->base_works = llround(g->side[0].works / (double)r->npairs);
     row->new_works = llround(g->side[1].works / (double)r->npairs);
     row->share = rp_trace_diff_share_of(r->out, row->delta_ns);
-    row->noise_ns = noise_of(r, g);
+
+    /* The noise of a row, from its times in the steps of both runs. */
+    double spread[2], steps[2], noise;
+    for (int s = 0; s < 2; s++) {
+        int64_t values[RP_DIFF_SLOTS], scratch[RP_DIFF_SLOTS];
+
+        for (uint32_t i = 0; i < r->nslots[s]; i++)
+            values[i] = rp_diff_whole_ns(g->side[s].slot_ns[i] / (double)r->npairs);
+        spread[s] = rp_diff_spread(values, r->nslots[s], scratch);
+        steps[s] = (double)r->taken[s];
+    }
+    noise = rp_diff_noise(spread, steps);
+    row->noise_ns = noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
+
     row->change = change_of(g, row);
     return RP_OK;
 }
@@ -530,18 +520,6 @@ struct order {
 };
 
 RP_ORDER(by_delta, struct order, RP_DOWN(delta), RP_DOWN(time), RP_UP(group))
-
-static const char *kernel_line(struct rows_ctx *r, const struct group *g,
-                               const struct rp_trace_diff_row *row)
-{
-    char name[256];
-
-    snprintf(name, sizeof name, "%s", row->label);
-    cut_middle(name);
-    return rp_arena_textf(r->arena, "%s: %s -> %s", name,
-                          name_kernels(r, &g->side[0].kernels, row->base_works),
-                          name_kernels(r, &g->side[1].kernels, row->new_works));
-}
 
 /* The row whose calls on the host changed most in the direction of idle time. */
 static enum rp_code find_host(struct rows_ctx *r, const struct rp_trace_diff_row *all,
@@ -590,13 +568,6 @@ static bool is_unlike(const struct group *g)
     return per_call[0] > UNLIKE * per_call[1] || per_call[1] > UNLIKE * per_call[0];
 }
 
-static void add_unlike(struct rows_ctx *r)
-{
-    for (size_t i = 0; i < r->groups.n; i++)
-        for (int s = 0; s < 2 && is_unlike(&r->groups.at[i]); s++)
-            rp_ns_add(&r->out->unlike_ns[s], r->groups.at[i].side[s].ns / r->npairs);
-}
-
 /* Computes numbers of all groups, and texts of those that are shown. */
 static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *err)
 {
@@ -614,7 +585,9 @@ static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *
                                         rp_ns_sum(all[i].base_ns, all[i].new_ns), (uint32_t)i};
     }
     RP_TRY(find_host(r, all, err));
-    add_unlike(r);
+    for (size_t k = 0; k < r->groups.n; k++)
+        for (int s = 0; s < 2 && is_unlike(&r->groups.at[k]); s++)
+            rp_ns_add(&r->out->unlike_ns[s], r->groups.at[k].side[s].ns / r->npairs);
     rp_sort(order, n, sizeof *order, by_delta);
     shown = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
     r->out->rows = RP_ARENA_NEW(r->arena, struct rp_trace_diff_row, shown + 1);
@@ -625,8 +598,15 @@ static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *
 
         *row = all[order[i].group];
         RP_TRY(fill_texts(r, g, row, err));
-        if (!g->same_kernels && row->nbase_kernels && row->nnew_kernels)
-            row->kernels = kernel_line(r, g, row);
+        if (!g->same_kernels && row->nbase_kernels && row->nnew_kernels) {
+            char name[256];
+
+            snprintf(name, sizeof name, "%s", row->label);
+            cut_middle(name);
+            row->kernels = rp_arena_textf(r->arena, "%s: %s -> %s", name,
+                                          name_kernels(r, &g->side[0].kernels, row->base_works),
+                                          name_kernels(r, &g->side[1].kernels, row->new_works));
+        }
     }
     r->out->row_count = (int64_t)n;
     r->out->look = r->out->rows; /* in the sorted rows, those that did not change come last */

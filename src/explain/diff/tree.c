@@ -488,17 +488,6 @@ static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
 
 RP_ORDER(by_event, rp_event, RP_COMPARE(*a, *b))
 
-/* Finds known_ns; it is INT64_MIN if no launch is recorded. */
-static enum rp_code find_known(struct tree_builder *p, struct rp_err *err)
-{
-    for (size_t i = 0; i < p->w->streams.n; i++)
-        RP_TRY(rp_vec_push(&p->known_ns, INT64_MIN, err));
-    for (size_t i = p->w->items.n; i-- > 0;)
-        if (p->w->items.at[i].launch != RP_NONE)
-            p->known_ns.at[p->w->items.at[i].stream] = p->w->items.at[i].begin_ns;
-    return RP_OK;
-}
-
 static enum rp_code prepare_tree(struct tree_builder *p, struct rp_err *err)
 {
     size_t i, n = p->t->ev.n;
@@ -510,7 +499,14 @@ static enum rp_code prepare_tree(struct tree_builder *p, struct rp_err *err)
         if (p->t->steps[i].mark != RP_NONE)
             RP_TRY(rp_vec_push(&p->marks, p->t->steps[i].mark, err));
     rp_sort(p->marks.at, p->marks.n, sizeof *p->marks.at, by_event);
-    RP_TRY(find_known(p, err));
+
+    /* Find known_ns; it is INT64_MIN if no launch is recorded. */
+    for (size_t k = 0; k < p->w->streams.n; k++)
+        RP_TRY(rp_vec_push(&p->known_ns, INT64_MIN, err));
+    for (size_t k = p->w->items.n; k-- > 0;)
+        if (p->w->items.at[k].launch != RP_NONE)
+            p->known_ns.at[p->w->items.at[k].stream] = p->w->items.at[k].begin_ns;
+
     RP_TRY(rp_vec_nones(&p->step, n, err));
     RP_TRY(rp_vec_nones(&p->node, n, err));
     RP_TRY(rp_vec_nones(&p->around, n, err));

@@ -191,19 +191,6 @@ static enum rp_code clock_trouble_measure(const struct rp_finding_rank *rank, vo
 
 /* ------------------------------------------------------------------ the findings */
 
-/* What the driver said of the device meanwhile, where that was recorded. */
-static void say_clock(struct rp_findings *f, struct rp_report_finding *finding)
-{
-    const struct rp_device_clock *clock = &rp_findings_lead(f)->clock;
-
-    if (!clock->samples)
-        return;
-    RP_SAY(f, finding,
-           "rank %d: the clock of its device was between %.0f and %.0f MHz, on median %s",
-           rp_findings_lead_number(f), clock->low_mhz, clock->high_mhz,
-           rp_device_clock_text(clock, f->arena));
-}
-
 static void find_slow(struct rp_findings *f)
 {
     const struct kept *k = rp_findings_kept(f, f->chain->lead);
@@ -217,7 +204,15 @@ static void find_slow(struct rp_findings *f)
            "of their calls, on average by %.1f %%",
            rp_findings_lead_number(f), (long long)k->slowed_kinds, (long long)k->kinds,
            100 * (k->slowed_ratio - 1));
-    say_clock(f, finding);
+
+    /* What the driver said of the device meanwhile, where that was recorded. */
+    const struct rp_device_clock *clock = &rp_findings_lead(f)->clock;
+    if (!clock->samples)
+        return;
+    RP_SAY(f, finding,
+           "rank %d: the clock of its device was between %.0f and %.0f MHz, on median %s",
+           rp_findings_lead_number(f), clock->low_mhz, clock->high_mhz,
+           rp_device_clock_text(clock, f->arena));
 }
 
 /* The rank with the earliest work before its launch, if it has too much of it. */

@@ -87,16 +87,6 @@ static void leave_loop(const struct rp_finding_rank *rank, struct loop *loop, st
     loop->open = false;
 }
 
-/* The step after the one with the call, where a loop ends at the latest. */
-static size_t step_after(const struct rp_trace *t, const struct rp_work_item *x)
-{
-    size_t i = 0;
-
-    if (t && x->launch != RP_NONE)
-        RP_LOWER_BOUND(i, t->nsteps, t->steps[i].begin_ns <= t->ev.ts_ns[x->launch]);
-    return i;
-}
-
 static enum rp_code experts_measure(const struct rp_finding_rank *rank, void *kept,
                                     struct rp_err *err)
 {
@@ -106,7 +96,14 @@ static enum rp_code experts_measure(const struct rp_finding_rank *rank, void *ke
     (void)err;
     for (size_t i = 0; rank->calls && i < rank->calls->calls.n; i++) {
         const struct rp_cost_call *call = &rank->calls->calls.at[i];
-        size_t next = step_after(rank->trace, &rank->work->items.at[call->item]);
+
+        /* The step after the one with the call, where a loop ends at the latest. */
+        const struct rp_trace *t = rank->trace;
+        size_t next = 0;
+        if (t && rank->work->items.at[call->item].launch != RP_NONE)
+            RP_LOWER_BOUND(next, t->nsteps,
+                           t->steps[next].begin_ns <=
+                               t->ev.ts_ns[rank->work->items.at[call->item].launch]);
 
         if (next != step) {
             leave_loop(rank, &loop, kept);

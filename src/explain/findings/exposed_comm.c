@@ -4,15 +4,6 @@
 
 enum { ALL, PARTLY, HOST };
 
-static void say_absent(struct rp_findings *f, struct rp_report_finding *finding)
-{
-    bool one = f->absent == 1;
-
-    if (f->absent > 0)
-        RP_SAY(f, finding, "%d rank%s of the run %s not given: waiting for %s looks like transfer",
-               (int)f->absent, one ? "" : "s", one ? "was" : "were", one ? "it" : "them");
-}
-
 static void exposed_comm_find(struct rp_findings *f)
 {
     const struct rp_report_part *lead = rp_findings_lead(f);
@@ -27,7 +18,11 @@ static void exposed_comm_find(struct rp_findings *f)
     if (!finding)
         return;
     finding->where.exposed = true;
-    say_absent(f, finding);
+
+    bool one = f->absent == 1;
+    if (f->absent > 0)
+        RP_SAY(f, finding, "%d rank%s of the run %s not given: waiting for %s looks like transfer",
+               (int)f->absent, one ? "" : "s", one ? "was" : "were", one ? "it" : "them");
     if (f->chain->ncollectives && !f->chain->beside)
         RP_SAY(f, finding, "%s of %s, transfer only: waiting for late ranks is not included",
                rp_units_count(f->arena, (int64_t)f->chain->ncollectives, "collective"),

@@ -64,18 +64,6 @@ static double used_share(const struct thin_ctx *ctx, rp_event e)
     return percent / LOW_PERCENT;
 }
 
-static enum rp_code mark_starved(struct thin_ctx *ctx, struct rp_err *err)
-{
-    const rp_gap_vec *gaps = ctx->rank->gaps;
-    size_t n = ctx->rank->work->items.n;
-
-    RP_TRY(rp_vec_zeros(&ctx->starved, n, err));
-    for (size_t i = 0; i < gaps->n; i++)
-        if (gaps->at[i].before != RP_NONE)
-            ctx->starved.at[gaps->at[i].before] |= gaps->at[i].cls == RP_GAP_CLASS_NOT_LAUNCHED;
-    return RP_OK;
-}
-
 /* Time in which a kernel runs beside others does not count, because together they may fill the
    device. */
 static void sum_kernels(struct thin_ctx *ctx, struct kept *out)
@@ -115,7 +103,13 @@ static enum rp_code measure_all(struct thin_ctx *ctx, struct kept *out, struct r
     RP_TRY(rp_arg_key_init(&ctx->occupancy, t, "est. achieved occupancy %", err));
     if (ctx->blocks.key == RP_NONE && ctx->occupancy.key == RP_NONE)
         return RP_OK;
-    RP_TRY(mark_starved(ctx, err));
+
+    const rp_gap_vec *gaps = ctx->rank->gaps;
+    size_t n = ctx->rank->work->items.n;
+    RP_TRY(rp_vec_zeros(&ctx->starved, n, err));
+    for (size_t i = 0; i < gaps->n; i++)
+        if (gaps->at[i].before != RP_NONE)
+            ctx->starved.at[gaps->at[i].before] |= gaps->at[i].cls == RP_GAP_CLASS_NOT_LAUNCHED;
     RP_TRY(rp_vec_zeros(&ctx->lost, t->str.n, err));
     sum_kernels(ctx, out);
     return RP_OK;

@@ -137,13 +137,6 @@ static enum rp_code find_first(struct shapes_ctx *c, struct rp_err *err)
 
 /* ------------------------------------------------------------------ users */
 
-static bool has_sign(const struct shapes_ctx *c, rp_str name, uint32_t sign)
-{
-    const struct rp_trace *t = c->rank->trace;
-
-    return rp_torch_is(rp_trace_str(t, name), rp_trace_str_len(t, name), sign);
-}
-
 static bool takes_long(const struct use *x, const struct user *u)
 {
     return x->ns >= rp_stall_usual.floor_ns &&
@@ -176,7 +169,10 @@ static enum rp_code measure_user(struct shapes_ctx *c, struct user *u, struct rp
         if (!c->uses.at[i].first)
             RP_TRY(rp_vec_push(&c->later, c->uses.at[i].ns, err));
     rp_ns_sort(c->later.at, c->later.n);
-    u->plans = has_sign(c, u->name, RP_TORCH_PLANS);
+
+    rp_str name = u->name;
+    const struct rp_trace *t = c->rank->trace;
+    u->plans = rp_torch_is(rp_trace_str(t, name), rp_trace_str_len(t, name), RP_TORCH_PLANS);
     u->later_ns = c->later.n ? rp_ns_median(c->later.at, c->later.n)
                   : u->plans ? 0
                              : INT64_MAX / rp_stall_usual.ratio;

@@ -105,22 +105,6 @@ static void put_cell(struct rp_out *to, const char *text)
     }
 }
 
-static void put_advice(struct rp_out *to, const struct rp_finding *finding)
-{
-    rp_out_text(to, "\n| for | what to try | what-if |\n|---|---|---|\n");
-    for (size_t i = 0; i < finding->nadvice; i++) {
-        const struct rp_advice_row *row = &finding->advice[i];
-
-        rp_out_text(to, "| ");
-        put_keys(to, finding, row);
-        rp_out_text(to, " | ");
-        put_cell(to, *row->text ? row->text : "(nothing)");
-        rp_out_text(to, row->what_if ? " | `" : " |");
-        put_cell(to, row->what_if ? row->what_if : "");
-        rp_out_text(to, row->what_if ? "` |\n" : " |\n");
-    }
-}
-
 static void put_finding(struct rp_out *to, const struct rp_finding *finding)
 {
     rp_out_printf(to, "\n## %s\n\n", finding->id);
@@ -141,7 +125,18 @@ static void put_finding(struct rp_out *to, const struct rp_finding *finding)
                       rp_gap_cause_names[__builtin_ctz(finding->idle)]);
     if (finding->numbers)
         rp_out_printf(to, "\n**Numbers:** %sTest: `%s`.\n", finding->numbers, finding->test);
-    put_advice(to, finding);
+    rp_out_text(to, "\n| for | what to try | what-if |\n|---|---|---|\n");
+    for (size_t i = 0; i < finding->nadvice; i++) {
+        const struct rp_advice_row *row = &finding->advice[i];
+
+        rp_out_text(to, "| ");
+        put_keys(to, finding, row);
+        rp_out_text(to, " | ");
+        put_cell(to, *row->text ? row->text : "(nothing)");
+        rp_out_text(to, row->what_if ? " | `" : " |");
+        put_cell(to, row->what_if ? row->what_if : "");
+        rp_out_text(to, row->what_if ? "` |\n" : " |\n");
+    }
 }
 
 enum rp_code rp_findings_markdown(int fd, struct rp_err *err)

@@ -466,23 +466,6 @@ static enum rp_code slow_operator_measure(const struct rp_finding_rank *rank, vo
 
 /* ------------------------------------------------------------------ the finding */
 
-/* "bmm [[96, 3137, 64], [96, 64, 3137]] runs at 63.7 TFLOP/s of 989 TFLOP/s: N = 3137 is odd" */
-static void say_operator(struct rp_findings *f, struct rp_report_finding *finding,
-                         const struct rp_slow_operator *p)
-{
-    enum rp_unit unit = p->by_memory ? RP_UNIT_BPS : RP_UNIT_FLOPS;
-    const char *flops = p->flops_per_s > 0
-                            ? rp_arena_textf(f->arena, " (%s)",
-                                             rp_units_text(f->arena, p->flops_per_s, RP_UNIT_FLOPS))
-                            : "";
-
-    RP_SAY(f, finding, "rank %d: %s runs at %s of %s%s%s%s; %s in %s of %s",
-           rp_findings_lead_number(f), p->op, rp_units_text(f->arena, p->rate, unit),
-           rp_units_text(f->arena, p->peak, unit), flops, p->why ? ": " : "", p->why ? p->why : "",
-           rp_findings_time(f, p->device_ns), rp_units_count(f->arena, p->calls, "call"),
-           p->kernel);
-}
-
 static void slow_operator_find(struct rp_findings *f)
 {
     const struct rp_slow_operators *k = rp_findings_kept(f, f->chain->lead);
@@ -490,8 +473,24 @@ static void slow_operator_find(struct rp_findings *f)
         k && k->n ? rp_findings_add_compute(f, k->at[0].kind, k->lost_ns) : NULL;
 
     for (size_t i = 0; finding && i < k->n; i++) {
-        finding->where.names[i] = k->at[i].kernel;
-        say_operator(f, finding, &k->at[i]);
+        const struct rp_slow_operator *p = &k->at[i];
+
+        finding->where.names[i] = p->kernel;
+
+        /* For example "bmm [[96, 3137, 64], [96, 64, 3137]] runs at 63.7 TFLOP/s of 989 TFLOP/s: N
+         * = 3137 is odd" */
+        enum rp_unit unit = p->by_memory ? RP_UNIT_BPS : RP_UNIT_FLOPS;
+        const char *flops =
+            p->flops_per_s > 0
+                ? rp_arena_textf(f->arena, " (%s)",
+                                 rp_units_text(f->arena, p->flops_per_s, RP_UNIT_FLOPS))
+                : "";
+
+        RP_SAY(f, finding, "rank %d: %s runs at %s of %s%s%s%s; %s in %s of %s",
+               rp_findings_lead_number(f), p->op, rp_units_text(f->arena, p->rate, unit),
+               rp_units_text(f->arena, p->peak, unit), flops, p->why ? ": " : "",
+               p->why ? p->why : "", rp_findings_time(f, p->device_ns),
+               rp_units_count(f->arena, p->calls, "call"), p->kernel);
     }
 }
 

@@ -200,23 +200,6 @@ static const char *what_text(struct rp_findings *f, const struct rp_place_found 
                           name);
 }
 
-/* A rank whose device runs at a lower clock than that of every other rank computes longer for this
-   reason. */
-static void say_clock(struct rp_findings *f, struct rp_report_finding *finding, size_t rank)
-{
-    const struct rp_device_clock *own = &rp_findings_part(f, rank)->clock, *next = NULL;
-
-    for (size_t r = 0; r < f->ranks->n; r++) {
-        const struct rp_device_clock *other = &rp_findings_part(f, r)->clock;
-
-        if (r != rank && other->samples && (!next || other->mhz < next->mhz))
-            next = other;
-    }
-    if (next && rp_device_clock_is_lower(own, next))
-        RP_SAY(f, finding, "the clock of its device was %s; the others had %.0f MHz or more",
-               rp_device_clock_text(own, f->arena), next->mhz);
-}
-
 static void say_place(struct rp_findings *f, struct rp_report_finding *finding,
                       const struct rp_place_found *p)
 {
@@ -236,8 +219,22 @@ static void say_place(struct rp_findings *f, struct rp_report_finding *finding,
         RP_SAY(f, finding, "%s took %s its peers for the same work%s",
                rp_findings_who_text(f, &finding->who), rp_findings_times_text(f, 1 + p->slower),
                what_text(f, p));
-    if (p->kind == RP_PLACE_RANK && p->nranks == 1 && p->what_class == RP_COURSE_KERNEL)
-        say_clock(f, finding, p->ranks[0]);
+    if (p->kind == RP_PLACE_RANK && p->nranks == 1 && p->what_class == RP_COURSE_KERNEL) {
+        /* A rank whose device runs at a lower clock than that of every other rank computes longer
+           for this reason. */
+        size_t rank = p->ranks[0];
+        const struct rp_device_clock *own = &rp_findings_part(f, rank)->clock, *next = NULL;
+
+        for (size_t r = 0; r < f->ranks->n; r++) {
+            const struct rp_device_clock *other = &rp_findings_part(f, r)->clock;
+
+            if (r != rank && other->samples && (!next || other->mhz < next->mhz))
+                next = other;
+        }
+        if (next && rp_device_clock_is_lower(own, next))
+            RP_SAY(f, finding, "the clock of its device was %s; the others had %.0f MHz or more",
+                   rp_device_clock_text(own, f->arena), next->mhz);
+    }
     if (p->nsteps < places->all_steps)
         RP_SAY(f, finding, "in %zu of %zu steps, from step %lld to step %lld", p->nsteps,
                places->all_steps, (long long)p->first_step, (long long)p->last_step);

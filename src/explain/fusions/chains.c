@@ -141,14 +141,6 @@ static void size_link(const struct chaining *c, struct link *l)
     }
 }
 
-static uint32_t step_at(const struct rp_trace *t, int64_t ns)
-{
-    size_t i;
-
-    RP_LOWER_BOUND(i, t->nsteps, t->steps[i].begin_ns <= ns);
-    return (uint32_t)i;
-}
-
 static bool can_fuse(const struct chaining *c, const struct link *l, const struct rp_work_item *x)
 {
     if (x->cls != RP_WORK_COMPUTE || c->t->ev.kind[x->event] != RP_KIND_KERNEL ||
@@ -175,7 +167,11 @@ static enum rp_code link_of(struct chaining *c, uint32_t item, struct link *l, b
                        .compiled = rp_torch_means(rp_trace_str(c->t, kernel), RP_TORCH_GENERATED),
                        .ns = rp_ns_between(x->begin_ns, x->end_ns)};
     RP_TRY(category_of(c, op, kernel, &l->category, err));
-    l->step = step_at(c->t, x->launch != RP_NONE ? c->t->ev.ts_ns[x->launch] : x->begin_ns);
+
+    int64_t ns = x->launch != RP_NONE ? c->t->ev.ts_ns[x->launch] : x->begin_ns;
+    size_t i;
+    RP_LOWER_BOUND(i, c->t->nsteps, c->t->steps[i].begin_ns <= ns);
+    l->step = (uint32_t)i;
     *fusable = can_fuse(c, l, x);
     if (*fusable)
         size_link(c, l);
@@ -239,21 +235,6 @@ static enum rp_code list_ops(struct chaining *c, struct rp_err *err)
     return RP_OK;
 }
 
-/* Writes "[16, 256]", however it was written. */
-static const char *plain_shape(struct rp_arena *arena, const char *text, size_t len)
-{
-    char *out = RP_ARENA_NEW(arena, char, 2 * len + 1);
-    size_t i, n = 0;
-
-    for (i = 0; out && i < len; i++) {
-        if (!isspace((unsigned char)text[i]))
-            out[n++] = text[i];
-        if (text[i] == ',')
-            out[n++] = ' ';
-    }
-    return out ? out : "";
-}
-
 /* The first input with as many elements as the largest one, "[16, 256, 512]". */
 static const char *largest_shape(struct chaining *c, const char *dims, double elements)
 {
@@ -263,7 +244,18 @@ static const char *largest_shape(struct chaining *c, const char *dims, double el
         if (*p == '[')
             begin = p;
         if (*p == ']' && begin) {
-            const char *shape = plain_shape(c->arena, begin, (size_t)(p - begin + 1));
+            /* Write "[16, 256]", however it was written. */
+            size_t len = (size_t)(p - begin + 1);
+            char *out = RP_ARENA_NEW(c->arena, char, 2 * len + 1);
+            size_t i, n = 0;
+
+            for (i = 0; out && i < len; i++) {
+                if (!isspace((unsigned char)begin[i]))
+                    out[n++] = begin[i];
+                if (begin[i] == ',')
+                    out[n++] = ' ';
+            }
+            const char *shape = out ? out : "";
 
             if (rp_fusion_tensors_read(shape, NULL).elements == elements)
                 return shape;
@@ -307,16 +299,6 @@ static struct place find_place(const struct chaining *c, uint32_t item)
                           .votes = 1};
 }
 
-static void vote(struct chaining *c, uint32_t group)
-{
-    struct place here = find_place(c, c->chain.at[0].item), *most = &c->votes.at[group];
-
-    if (most->votes == 0)
-        *most = here;
-    else
-        most->votes += most->line == here.line ? 1 : -1;
-}
-
 /* Sets the places of the groups; those of modules without the number. */
 static void settle_places(struct chaining *c)
 {
@@ -351,20 +333,6 @@ static uint64_t chain_key(const struct chaining *c)
         key = rp_hash_join(key, (uint64_t)c->chain.at[i].elements);
     }
     return rp_hash_join(key, c->chain.at[0].phase);
-}
-
-static enum rp_code describe(struct chaining *c, struct rp_fusion *f, struct rp_err *err)
-{
-    const struct link *first = &c->chain.at[0];
-
-    RP_TRY(list_ops(c, err));
-    f->ops = rp_arena_copy(c->arena, c->text.at, c->text.n);
-    f->phase = first->phase;
-    f->elements = first->elements;
-    f->sized = true;
-    if (first->dims)
-        f->shape = largest_shape(c, rp_trace_str(c->t, first->dims), first->elements);
-    return rp_arena_check(c->arena, "looking for fusions", err);
 }
 
 /* ------------------------------------------------------------------ what a chain would take */
@@ -412,7 +380,17 @@ static enum rp_code end_chain(struct chaining *c, struct rp_err *err)
 
         RP_TRY(rp_vec_push(&c->out->fusions, fresh, err));
         RP_TRY(rp_vec_push(&c->votes, (struct place){0}, err));
-        RP_TRY(describe(c, &c->out->fusions.at[at], err));
+
+        struct rp_fusion *f = &c->out->fusions.at[at];
+        const struct link *first = &c->chain.at[0];
+        RP_TRY(list_ops(c, err));
+        f->ops = rp_arena_copy(c->arena, c->text.at, c->text.n);
+        f->phase = first->phase;
+        f->elements = first->elements;
+        f->sized = true;
+        if (first->dims)
+            f->shape = largest_shape(c, rp_trace_str(c->t, first->dims), first->elements);
+        RP_TRY(rp_arena_check(c->arena, "looking for fusions", err));
     }
     if (at >= c->out->fusions.n) {
         c->out->cut = true;
@@ -428,7 +406,13 @@ static enum rp_code end_chain(struct chaining *c, struct rp_err *err)
     f->kernels = kernels;
     rp_ns_add(&f->device_ns, sum);
     rp_ns_add(&f->fused_ns, fused_chain_ns(c, sum));
-    vote(c, at);
+
+    uint32_t group = at;
+    struct place here = find_place(c, c->chain.at[0].item), *most = &c->votes.at[group];
+    if (most->votes == 0)
+        *most = here;
+    else
+        most->votes += most->line == here.line ? 1 : -1;
     c->chain.n = 0;
     return RP_OK;
 }

@@ -197,12 +197,6 @@ static enum rp_code add_up(const struct rp_ranks *ranks, fusion_vec *all, struct
 RP_ORDER(by_saving, struct rp_fusion_row, RP_DOWN(saved_ns), RP_DOWN(device_ns),
          strcmp(a->name, b->name), strcmp(a->phase, b->phase))
 
-static const char *row_label(struct rp_arena *arena, const struct rp_fusion *f)
-{
-    return f->kind == RP_FUSION_OPTIMIZER ? rp_arena_textf(arena, "the optimizer: %s", f->ops)
-                                          : f->ops;
-}
-
 /* "model.py(25): forward" without its folder, else the module, else the phase */
 static const char *row_where(const struct rp_fusion *f)
 {
@@ -232,7 +226,9 @@ static void make_rows(const fusion_vec *all, struct rp_arena *arena, struct rp_f
             .line = f->line,
             .module = f->module,
             .reason = f->reason,
-            .label = row_label(arena, f),
+            .label = f->kind == RP_FUSION_OPTIMIZER
+                         ? rp_arena_textf(arena, "the optimizer: %s", f->ops)
+                         : f->ops,
             .where = row_where(f),
             .shown_shape = f->shape,
             .shown_reason = f->reason,

@@ -180,21 +180,6 @@ static enum rp_code describe_module(const struct rp_dump_module *from, struct rp
     return RP_OK;
 }
 
-/* Makes rows for the selected modules; at[i] is the row of module i. */
-static enum rp_code list_modules(const struct rp_graph_folder *folder, struct rp_arena *arena,
-                                 struct rp_graph_answer *root, size_t *at, struct rp_err *err)
-{
-    root->modules = RP_ARENA_NEW(arena, struct rp_graph_module, folder->dump.nmodules + 1);
-    RP_TRY(rp_err_need(root->modules, err, "listing modules"));
-    for (size_t i = 0; i < folder->dump.nmodules; i++)
-        if (folder->wanted[i]) {
-            at[i] = root->nmodules;
-            RP_TRY(describe_module(&folder->dump.modules[i], arena,
-                                   &root->modules[root->nmodules++], err));
-        }
-    return RP_OK;
-}
-
 static void list_rows(const struct folder_ctx *run, struct rp_graph_answer *root, const size_t *at)
 {
     for (size_t i = 0; i < run->folder->n; i++) {
@@ -224,7 +209,17 @@ enum rp_code rp_graph_folder_list(struct rp_ctx *ctx, const struct rp_dataset *d
     run.rows = RP_ARENA_NEW(run.arena, struct rp_graph_program, rp_dataset_count(dataset));
     root->programs = RP_ARENA_NEW(run.arena, struct rp_graph_program, folder->n + 1);
     RP_TRY(rp_err_need(at && run.rows && root->programs, err, "listing programs"));
-    RP_TRY(list_modules(folder, run.arena, root, at, err));
+
+    /* Make rows for the selected modules; at[i] is the row of module i. */
+    root->modules = RP_ARENA_NEW(run.arena, struct rp_graph_module, folder->dump.nmodules + 1);
+    RP_TRY(rp_err_need(root->modules, err, "listing modules"));
+    for (size_t i = 0; i < folder->dump.nmodules; i++)
+        if (folder->wanted[i]) {
+            at[i] = root->nmodules;
+            RP_TRY(describe_module(&folder->dump.modules[i], run.arena,
+                                   &root->modules[root->nmodules++], err));
+        }
+
     pthread_mutex_init(&run.lock, NULL);
     code =
         rp_each_program_of(ctx, dataset, folder->sources, folder->n, summarize_program, &run, err);

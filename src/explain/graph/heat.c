@@ -41,19 +41,6 @@ static bool is_module(const char *module, const char *name)
             (module[n] == '.' && strspn(module + n + 1, "0123456789") == strlen(module + n + 1)));
 }
 
-static enum rp_code note_kernel(struct heating *h, const char *name, int64_t ns, struct rp_err *err)
-{
-    uint32_t fresh = (uint32_t)h->timed.n, at;
-
-    RP_TRY(rp_map_intern(&h->known, rp_xla_name_hash("", name), fresh, &at, err));
-    if (at == fresh)
-        RP_TRY(rp_vec_push(&h->timed, (struct timed){0}, err));
-    h->timed.at[at].count++;
-    rp_ns_add(&h->timed.at[at].ns, ns);
-    h->items++;
-    return RP_OK;
-}
-
 static enum rp_code note_item(struct heating *h, const struct rp_trace *t,
                               const struct rp_arg_key *hlo_op, const struct rp_arg_key *hlo_module,
                               const struct rp_work_item *item, struct rp_err *err)
@@ -67,8 +54,17 @@ static enum rp_code note_item(struct heating *h, const struct rp_trace *t,
         snprintf(h->other, sizeof h->other, "%s", rp_trace_str(t, module));
         return RP_OK;
     }
-    return note_kernel(h, rp_trace_str(t, rp_xla_instruction(hlo_op, item->event)),
-                       rp_ns_between(item->begin_ns, item->end_ns), err);
+
+    const char *name = rp_trace_str(t, rp_xla_instruction(hlo_op, item->event));
+    int64_t ns = rp_ns_between(item->begin_ns, item->end_ns);
+    uint32_t fresh = (uint32_t)h->timed.n, at;
+    RP_TRY(rp_map_intern(&h->known, rp_xla_name_hash("", name), fresh, &at, err));
+    if (at == fresh)
+        RP_TRY(rp_vec_push(&h->timed, (struct timed){0}, err));
+    h->timed.at[at].count++;
+    rp_ns_add(&h->timed.at[at].ns, ns);
+    h->items++;
+    return RP_OK;
 }
 
 static enum rp_code heat_trace(struct heating *h, const struct rp_trace *trace, struct rp_err *err)

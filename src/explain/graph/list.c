@@ -395,18 +395,6 @@ static bool condition_fits(const struct condition *w, const char *text)
     return w->part ? strstr(text, w->value) != NULL : strcmp(text, w->value) == 0;
 }
 
-static bool line_fits(const struct rp_program *p, uint32_t op, const struct condition *w)
-{
-    struct rp_source_line at;
-    char text[512];
-
-    if (!rp_op_source(p, op, &at))
-        return false;
-    snprintf(text, sizeof text, "%s:%d", at.file, at.line);
-    return condition_fits(w, text) || condition_fits(w, rp_text_file(text)) ||
-           (!w->part && condition_fits(w, rp_text_file(at.file)));
-}
-
 static bool op_fits(const struct rp_program *p, uint32_t op, const struct condition *w)
 {
     char shape[512];
@@ -420,8 +408,16 @@ static bool op_fits(const struct rp_program *p, uint32_t op, const struct condit
     if (!strcmp(w->key, "in"))
         return condition_fits(w,
                               rp_program_text(p, p->computations.at[p->computation.at[op]].name));
-    if (!strcmp(w->key, "line"))
-        return line_fits(p, op, w);
+    if (!strcmp(w->key, "line")) {
+        struct rp_source_line at;
+        char text[512];
+
+        if (!rp_op_source(p, op, &at))
+            return false;
+        snprintf(text, sizeof text, "%s:%d", at.file, at.line);
+        return condition_fits(w, text) || condition_fits(w, rp_text_file(text)) ||
+               (!w->part && condition_fits(w, rp_text_file(at.file)));
+    }
     rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
     return condition_fits(w, shape);
 }

@@ -95,34 +95,6 @@ static enum rp_code count_clusters(const struct rp_program *p, struct rp_arena *
     return rp_err_need(out->clusters, err, "counting clusters");
 }
 
-/* Counts only computations that the file writes: an abbreviated operation may imply one more. */
-static int64_t count_computations(const struct rp_program *p)
-{
-    int64_t count = 0;
-
-    for (size_t i = 0; i < p->computations.n; i++) {
-        const struct rp_computation *c = &p->computations.at[i];
-        uint32_t op = c->first;
-
-        while (op < c->first + c->n && p->flags.at[op] & RP_OPS_IMPLICIT)
-            op++;
-        count += !c->n || op < c->first + c->n || strcmp(p->language, "hlo") != 0;
-    }
-    return count;
-}
-
-static void count_data(const struct rp_program *p, struct rp_graph_answer *out)
-{
-    for (uint32_t op = 0; op < p->nops; op++) {
-        if (p->code.at[op] == RP_OP_CONSTANT)
-            out->constant_bytes += rp_shape_bytes(p, p->shape.at[op]);
-        if (p->code.at[op] == RP_OP_PARAMETER && p->computation.at[op] == p->entry) {
-            out->parameters++;
-            out->parameter_bytes += rp_shape_bytes(p, p->shape.at[op]);
-        }
-    }
-}
-
 /* ---- lines of the user's program ---- */
 
 struct line {
@@ -204,11 +176,30 @@ enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
     out->format = rp_arena_text(arena, format);
     out->name = rp_arena_text(arena, rp_program_text(p, p->name));
     out->hash = rp_arena_textf(arena, "%016llx", (unsigned long long)hashes.program);
-    out->computations = count_computations(p);
+
+    /* Count only computations that the file writes: an abbreviated operation may imply one more. */
+    int64_t count = 0;
+    for (size_t i = 0; i < p->computations.n; i++) {
+        const struct rp_computation *c = &p->computations.at[i];
+        uint32_t op = c->first;
+
+        while (op < c->first + c->n && p->flags.at[op] & RP_OPS_IMPLICIT)
+            op++;
+        count += !c->n || op < c->first + c->n || strcmp(p->language, "hlo") != 0;
+    }
+    out->computations = count;
+
     out->flops = to_integer(costs.program.flops);
     out->transcendentals = to_integer(costs.program.transcendentals);
     out->bytes = to_integer(costs.program.bytes);
-    count_data(p, out);
+    for (uint32_t op = 0; op < p->nops; op++) {
+        if (p->code.at[op] == RP_OP_CONSTANT)
+            out->constant_bytes += rp_shape_bytes(p, p->shape.at[op]);
+        if (p->code.at[op] == RP_OP_PARAMETER && p->computation.at[op] == p->entry) {
+            out->parameters++;
+            out->parameter_bytes += rp_shape_bytes(p, p->shape.at[op]);
+        }
+    }
     bool trace = !strcmp(p->language, "execution-trace");
     if (trace || !strcmp(p->language, "fx")) {
         /* Nodes of execution traces have no parameters and constants; the work of these, and of

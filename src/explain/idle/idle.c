@@ -231,32 +231,6 @@ static enum rp_code add_piece(struct idle_sums *s, const struct rp_gap *gap, str
                            : RP_OK;
 }
 
-/* The name with most of a row's time. "No name" wins only with half of it. */
-static const struct name_time *main_name(const struct idle_sums *s, uint32_t row)
-{
-    const struct name_time *best = NULL;
-
-    for (size_t i = 0; i < s->names.n; i++) {
-        const struct name_time *n = &s->names.at[i];
-
-        if (n->row == row && (n->name || n->ns >= s->rows[row].total_ns / 2) &&
-            (!best || n->ns > best->ns))
-            best = n;
-    }
-    return best;
-}
-
-/* Cuts names of over 60 letters in the middle, because evidence is part of a sentence. */
-static void cut_middle(char *label)
-{
-    size_t len = strlen(label);
-
-    if (len > 60) {
-        memmove(label + 44, label + len - 14, 15);
-        memcpy(label + 41, "\xe2\x80\xa6", 3); /* an ellipsis */
-    }
-}
-
 static double percent_of(const struct idle_sums *s, uint32_t row, int64_t ns)
 {
     return 100.0 * (double)ns / (double)s->rows[row].total_ns;
@@ -280,7 +254,13 @@ static const char *name_text(const struct idle_sums *s, const struct name_time *
 
     if (name->name) {
         rp_short_name(rp_trace_str(s->t, name->name), label, sizeof label);
-        cut_middle(label);
+
+        /* Cut names of over 60 letters in the middle, because evidence is part of a sentence. */
+        size_t len = strlen(label);
+        if (len > 60) {
+            memmove(label + 44, label + len - 14, 15);
+            memcpy(label + 41, "\xe2\x80\xa6", 3); /* an ellipsis */
+        }
     }
     return rp_arena_textf(s->arena, "%s (%.0f %% of it)", label,
                           percent_of(s, name->row, name->ns));
@@ -290,7 +270,17 @@ static const char *name_text(const struct idle_sums *s, const struct name_time *
    nothing was recorded. */
 static void set_evidence(const struct idle_sums *s, uint32_t row, struct rp_idle_cause *out)
 {
-    const struct name_time *best = main_name(s, row);
+    /* The name with most of a row's time. "No name" wins only with half of it. */
+    const struct name_time *best = NULL;
+
+    for (size_t i = 0; i < s->names.n; i++) {
+        const struct name_time *n = &s->names.at[i];
+
+        if (n->row == row && (n->name || n->ns >= s->rows[row].total_ns / 2) &&
+            (!best || n->ns > best->ns))
+            best = n;
+    }
+
     uint32_t unnamed = rp_map_get(&s->known, (uint64_t)row << 32);
     const struct rp_sampled_place *place =
         unnamed == RP_MAP_NONE ? NULL : rp_sampled_main(&s->sampled, unnamed);
@@ -518,15 +508,6 @@ static enum rp_code explain_span(struct idle_ctx *ctx, size_t limit, struct rp_e
     return list_longest(ctx, limit, err);
 }
 
-static int64_t count_gaps(const rp_gap_vec *gaps)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < gaps->n; i++)
-        n += !gaps->at[i].continues;
-    return n;
-}
-
 /* Explains the gaps of the device window, or of the steps that are judged. */
 static enum rp_code explain_window(struct idle_ctx *ctx, struct rp_err *err)
 {
@@ -545,7 +526,11 @@ static enum rp_code explain_window(struct idle_ctx *ctx, struct rp_err *err)
     out->window_ns = b.window_ns;
     out->busy_ns = b.busy_ns;
     out->idle_ns = b.idle_ns;
-    out->gap_count = count_gaps(&ctx->gaps);
+
+    int64_t n = 0;
+    for (size_t i = 0; i < ctx->gaps.n; i++)
+        n += !ctx->gaps.at[i].continues;
+    out->gap_count = n;
     out->idle_share = b.window_ns > 0 ? (double)b.idle_ns / (double)b.window_ns : 0;
     return rp_idle_add_up(&ctx->w, &ctx->gaps, ctx->arena, &out->causes, &out->ncauses, err);
 }
@@ -712,34 +697,6 @@ static bool is_unused(const struct rp_idle_root *out, size_t r)
     return false;
 }
 
-static void note_unused(struct rp_idle_root *out, struct rp_arena *arena)
-{
-    size_t n = 0;
-
-    for (size_t r = 0; r < out->ndevices; r++)
-        n += is_unused(out, r);
-    if (n)
-        RP_NOTE(out, arena,
-                rp_arena_textf(arena, "%s without work in this time: not counted as idle",
-                               rp_units_count(arena, (int64_t)n, "device")));
-}
-
-static void add_causes(struct rp_idle_root *out)
-{
-    int64_t largest[RP_GAP_CAUSES], idle = 0;
-
-    for (size_t r = 0; r < out->ndevices; r++) {
-        if (is_unused(out, r))
-            continue;
-        rp_ns_add(&idle, out->devices[r].span_idle_ns);
-        for (size_t i = 0; i < out->devices[r].nspan_causes; i++)
-            add_cause(out, &out->devices[r].span_causes[i], largest);
-    }
-    for (size_t i = 0; i < out->ncauses; i++)
-        out->causes[i].share = idle > 0 ? (double)out->causes[i].total_ns / (double)idle : 0;
-    qsort(out->causes, out->ncauses, sizeof *out->causes, by_total);
-}
-
 RP_ORDER(by_duration, struct rp_idle_gap, RP_DOWN(dur_ns), RP_UP(rank), RP_UP(device),
          RP_UP(begin_ns))
 
@@ -880,10 +837,29 @@ static enum rp_code idle_join(const struct rp_ranks *ranks, const struct rp_sett
         out->nsome = out->ndevices;
     else if (ranks->n > 1 && out->ndevices)
         out->nrows = out->nranks;
-    add_causes(out);
+
+    /* The causes of all devices that work, with their shares of the idle time. */
+    int64_t largest[RP_GAP_CAUSES], idle = 0;
+    for (size_t r = 0; r < out->ndevices; r++) {
+        if (is_unused(out, r))
+            continue;
+        rp_ns_add(&idle, out->devices[r].span_idle_ns);
+        for (size_t k = 0; k < out->devices[r].nspan_causes; k++)
+            add_cause(out, &out->devices[r].span_causes[k], largest);
+    }
+    for (size_t k = 0; k < out->ncauses; k++)
+        out->causes[k].share = idle > 0 ? (double)out->causes[k].total_ns / (double)idle : 0;
+    qsort(out->causes, out->ncauses, sizeof *out->causes, by_total);
     join_gaps(out, gap_limit(settings), arena);
     summarize(out, arena);
-    note_unused(out, arena);
+
+    size_t n = 0;
+    for (size_t r = 0; r < out->ndevices; r++)
+        n += is_unused(out, r);
+    if (n)
+        RP_NOTE(out, arena,
+                rp_arena_textf(arena, "%s without work in this time: not counted as idle",
+                               rp_units_count(arena, (int64_t)n, "device")));
     if (!out->summary)
         RP_TRY(join_waits(ranks, out, arena, err));
     if (ranks->n && ((const struct rp_idle_part *)ranks->parts[0].data)->outside)

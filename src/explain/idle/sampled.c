@@ -137,19 +137,6 @@ static enum rp_code add_holder(struct rp_sampled *s, uint32_t place, rp_track th
     return RP_OK;
 }
 
-static rp_track main_holder(const struct rp_sampled *s, const struct rp_sampled_place *place)
-{
-    const struct rp_sampled_holder *best = NULL;
-
-    for (size_t i = 0; i < s->holders.n; i++) {
-        const struct rp_sampled_holder *h = &s->holders.at[i];
-
-        if (&s->places.at[h->place] == place && (!best || h->weight > best->weight))
-            best = h;
-    }
-    return best ? best->thread : RP_NONE;
-}
-
 /* ------------------------------------------------------------------ places */
 
 static enum rp_code add_sample(struct rp_sampled *s, uint32_t key, uint32_t frame, int64_t weight,
@@ -269,7 +256,16 @@ const char *rp_sampled_gil(const struct rp_sampled *s, const struct rp_sampled_p
 {
     if (place->wants_gil <= place->weight / 2)
         return place->had_gil > place->weight / 2 ? ", holding the GIL" : "";
-    rp_track holder = main_holder(s, place);
+
+    /* The thread that most often held the lock meanwhile. */
+    const struct rp_sampled_holder *best = NULL;
+    for (size_t i = 0; i < s->holders.n; i++) {
+        const struct rp_sampled_holder *h = &s->holders.at[i];
+
+        if (&s->places.at[h->place] == place && (!best || h->weight > best->weight))
+            best = h;
+    }
+    rp_track holder = best ? best->thread : RP_NONE;
     return holder == RP_NONE ? ", waiting for the GIL"
                              : rp_arena_textf(arena, ", waiting for the GIL held by %s",
                                               rp_thread_text(s->t, holder, arena));

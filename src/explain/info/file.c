@@ -217,23 +217,19 @@ static const char *merged_step_text(const struct file_ctx *ctx)
                           (long long)ctx->ranks_with_steps, ctx->merged.n, source);
 }
 
-/* The step time is that of the report: the mean of the ranks' medians. */
-static enum rp_code add_merged_steps(struct file_ctx *ctx, struct rp_err *err)
-{
-    RP_TRY(rp_trace_require(ctx->trace, RP_NEED_ALL, err));
-    for (size_t i = 0; i < ctx->merged.n; i++)
-        RP_TRY(add_rank(ctx, &ctx->merged.ranks[i], err));
-    if (!ctx->ranks_with_steps)
-        return RP_OK;
-    ctx->out->step_median_ns = ctx->step_sum_ns / ctx->ranks_with_steps;
-    ctx->out->step_text = merged_step_text(ctx);
-    return RP_OK;
-}
-
 static enum rp_code add_all_steps(struct file_ctx *ctx, struct rp_err *err)
 {
-    if (ctx->merged.n)
-        return add_merged_steps(ctx, err);
+    if (ctx->merged.n) {
+        /* The step time is that of the report: the mean of the ranks' medians. */
+        RP_TRY(rp_trace_require(ctx->trace, RP_NEED_ALL, err));
+        for (size_t i = 0; i < ctx->merged.n; i++)
+            RP_TRY(add_rank(ctx, &ctx->merged.ranks[i], err));
+        if (!ctx->ranks_with_steps)
+            return RP_OK;
+        ctx->out->step_median_ns = ctx->step_sum_ns / ctx->ranks_with_steps;
+        ctx->out->step_text = merged_step_text(ctx);
+        return RP_OK;
+    }
     struct rp_interval *times;
     RP_TRY(add_steps(ctx, ctx->trace, RP_ABSENT_I64, &ctx->out->step_median_ns, err));
     RP_TRY(rp_step_times(ctx->trace, ctx->arena, &times, err));

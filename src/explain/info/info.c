@@ -163,18 +163,6 @@ static enum rp_code info_file(const struct rp_loaded *loaded, const struct rp_sc
     return RP_OK;
 }
 
-/* Next to ranks, a recording without a number is that of the launcher (trace/run.h). */
-static void name_launchers(struct info_root *root)
-{
-    bool ranks = false;
-
-    for (size_t i = 0; i < root->nfiles; i++)
-        ranks = ranks || root->files[i].rank != RP_ABSENT_I64;
-    for (size_t i = 0; i < root->nfiles && ranks; i++)
-        if (root->files[i].rank == RP_ABSENT_I64 && root->files[i].is_launcher)
-            root->files[i].rank_text = "launcher";
-}
-
 /* Notes what the files state about their job; dataset/trust.h reports missing and duplicate
    ranks. */
 static void note_ranks(struct info_root *root, struct rp_arena *arena)
@@ -194,7 +182,15 @@ static void note_ranks(struct info_root *root, struct rp_arena *arena)
         if (f->rank >= f->world_size)
             beyond = f->rank;
     }
-    name_launchers(root);
+
+    /* Next to ranks, a recording without a number is that of the launcher (trace/run.h). */
+    bool ranks = false;
+    for (size_t k = 0; k < root->nfiles; k++)
+        ranks = ranks || root->files[k].rank != RP_ABSENT_I64;
+    for (size_t k = 0; k < root->nfiles && ranks; k++)
+        if (root->files[k].rank == RP_ABSENT_I64 && root->files[k].is_launcher)
+            root->files[k].rank_text = "launcher";
+
     if (differ)
         RP_NOTE(root, arena, "the files state different numbers of ranks");
     if (beyond != RP_ABSENT_I64)

@@ -293,22 +293,6 @@ static int64_t *two_values(int64_t base, int64_t fresh, struct rp_arena *arena, 
     return out;
 }
 
-static enum rp_code fill_two(const struct device_pair *pair, struct rp_memory_two *out,
-                             struct rp_arena *arena, struct rp_err *err)
-{
-    const struct rp_memory_device *base = pair->runs[0], *fresh = pair->runs[1];
-
-    out->rank = pair->rank;
-    out->device = base->device;
-    out->peak_bytes = two_values(base->peak_bytes, fresh->peak_bytes, arena, &out->npeak_bytes);
-    out->reserved_bytes = two_values(base->peak_reserved_bytes, fresh->peak_reserved_bytes, arena,
-                                     &out->nreserved_bytes);
-    out->begin_bytes = two_values(base->begin_bytes, fresh->begin_bytes, arena, &out->nbegin_bytes);
-    RP_TRY(list_changes(pair->runs, BY_CATEGORY, arena, &out->categories, &out->ncategories, err));
-    RP_TRY(list_changes(pair->runs, BY_LINE, arena, &out->lines, &out->nlines, err));
-    return list_changes(pair->runs, BY_OPERATOR, arena, &out->operators, &out->noperators, err);
-}
-
 /* The first row that has a name of its own. */
 static const struct rp_memory_change *first_named(const struct rp_memory_two *two)
 {
@@ -355,7 +339,21 @@ static enum rp_code join_two(const struct rp_ranks runs[2], const struct rp_sett
 
     root->inputs = "memory snapshots";
     RP_TRY(pair_devices(runs, root, &result->arena, &largest, err));
-    RP_TRY(fill_two(&largest, &root->memory, &result->arena, err));
+
+    /* The device with the largest peak. */
+    struct rp_memory_two *out = &root->memory;
+    struct rp_arena *arena = &result->arena;
+    const struct rp_memory_device *base = largest.runs[0], *fresh = largest.runs[1];
+    out->rank = largest.rank;
+    out->device = base->device;
+    out->peak_bytes = two_values(base->peak_bytes, fresh->peak_bytes, arena, &out->npeak_bytes);
+    out->reserved_bytes = two_values(base->peak_reserved_bytes, fresh->peak_reserved_bytes, arena,
+                                     &out->nreserved_bytes);
+    out->begin_bytes = two_values(base->begin_bytes, fresh->begin_bytes, arena, &out->nbegin_bytes);
+    RP_TRY(
+        list_changes(largest.runs, BY_CATEGORY, arena, &out->categories, &out->ncategories, err));
+    RP_TRY(list_changes(largest.runs, BY_LINE, arena, &out->lines, &out->nlines, err));
+    RP_TRY(list_changes(largest.runs, BY_OPERATOR, arena, &out->operators, &out->noperators, err));
     root->categories = root->memory.categories;
     root->ncategories = root->memory.ncategories;
     root->lines = root->memory.lines;

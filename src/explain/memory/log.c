@@ -64,9 +64,17 @@ struct log_reader {
 #define MOST_DEVICES 1024
 RP_LIMIT(MOST_DEVICES, "devices", "more in a file are refused");
 
-static enum rp_code find_device(struct log_reader *r, int64_t type, int64_t id,
-                                struct rp_memory_log **out)
+static int64_t arg_or(const struct log_reader *r, int key, rp_event e, int64_t fallback)
 {
+    int64_t value;
+
+    return rp_arg_key_int(&r->arg[key], e, &value) ? value : fallback;
+}
+
+static enum rp_code device_of(struct log_reader *r, rp_event e, struct rp_memory_log **out)
+{
+    int64_t type = arg_or(r, ARG_TYPE, e, 1);
+    int64_t id = arg_or(r, ARG_DEVICE, e, 0);
     struct rp_memory_log fresh = {.device_type = type, .device_id = id};
 
     for (size_t i = 0; i < r->out->devices.n; i++) {
@@ -79,18 +87,6 @@ static enum rp_code find_device(struct log_reader *r, int64_t type, int64_t id,
     RP_TRY(rp_vec_push(&r->out->devices, fresh, r->err));
     *out = &r->out->devices.at[r->out->devices.n - 1];
     return RP_OK;
-}
-
-static int64_t arg_or(const struct log_reader *r, int key, rp_event e, int64_t fallback)
-{
-    int64_t value;
-
-    return rp_arg_key_int(&r->arg[key], e, &value) ? value : fallback;
-}
-
-static enum rp_code device_of(struct log_reader *r, rp_event e, struct rp_memory_log **out)
-{
-    return find_device(r, arg_or(r, ARG_TYPE, e, 1), arg_or(r, ARG_DEVICE, e, 0), out);
 }
 
 /* ------------------------------------------------------------------ events */
@@ -206,21 +202,6 @@ static int by_time(const void *pa, const void *pb, void *user)
     return RP_COMPARE(t->ev.seq[a->event], t->ev.seq[b->event]);
 }
 
-/* If totals were not recorded, they are counted, starting from what must have existed before. */
-static void count_totals(struct rp_memory_log *log)
-{
-    int64_t total = 0;
-
-    for (size_t i = 0; i < log->buffers.n; i++)
-        if (log->buffers.at[i].born == RP_NONE)
-            rp_ns_add(&total, log->buffers.at[i].bytes);
-    log->before = total;
-    for (size_t i = 0; i < log->entries.n; i++) {
-        rp_ns_add(&total, log->entries.at[i].bytes);
-        log->entries.at[i].allocated = total;
-    }
-}
-
 static void fill_totals(struct rp_memory_log *log)
 {
     struct rp_memory_entry *at = log->entries.at;
@@ -232,7 +213,19 @@ static void fill_totals(struct rp_memory_log *log)
         return;
     }
     if (!log->has_total) {
-        count_totals(log);
+        /* If totals were not recorded, they are counted, starting from what must have existed
+         * before. */
+        int64_t total = 0;
+
+        for (size_t k = 0; k < log->buffers.n; k++)
+            if (log->buffers.at[k].born == RP_NONE)
+                rp_ns_add(&total, log->buffers.at[k].bytes);
+        log->before = total;
+        for (size_t k = 0; k < log->entries.n; k++) {
+            rp_ns_add(&total, log->entries.at[k].bytes);
+            log->entries.at[k].allocated = total;
+        }
+
         return;
     }
     for (i = 0; i < log->entries.n && at[i].allocated == RP_ABSENT_I64; i++)

@@ -474,22 +474,6 @@ static enum rp_code map_forward(struct owner_reader *r)
     return RP_OK;
 }
 
-/* PyTorch's threads have no Python frames in the backward pass, so there an empty stack among
-   others means it. */
-static void guess_backward(struct rp_memory_logs *logs)
-{
-    if (!logs->has_stacks || logs->has_backward)
-        return;
-    for (size_t i = 0; i < logs->owners.n; i++) {
-        struct rp_memory_owner *o = &logs->owners.at[i];
-
-        if (o->phase == RP_PHASE_OTHER && !o->op && !o->line && !o->module) {
-            o->phase = RP_PHASE_BACKWARD;
-            logs->has_backward = true;
-        }
-    }
-}
-
 static enum rp_code own_all(struct owner_reader *r)
 {
     RP_TRY(rp_vec_reserve(&r->hint, r->t->str.n + 1, r->err));
@@ -510,8 +494,20 @@ enum rp_code rp_memory_own(struct rp_memory_logs *logs, struct rp_err *err)
 {
     struct owner_reader r = {.out = logs, .t = logs->trace, .err = err};
     enum rp_code code = own_all(&r);
-    if (code == RP_OK)
-        guess_backward(logs);
+    if (code == RP_OK) {
+        /* PyTorch's threads have no Python frames in the backward pass, so there an empty stack
+           among others means it. */
+        if (logs->has_stacks && !logs->has_backward) {
+            for (size_t i = 0; i < logs->owners.n; i++) {
+                struct rp_memory_owner *o = &logs->owners.at[i];
+
+                if (o->phase == RP_PHASE_OTHER && !o->op && !o->line && !o->module) {
+                    o->phase = RP_PHASE_BACKWARD;
+                    logs->has_backward = true;
+                }
+            }
+        }
+    }
     rp_map_release(&r.forward);
     rp_map_release(&r.of_place);
     rp_map_release(&r.owners);

@@ -166,19 +166,6 @@ static uint64_t name_key(const char *name, size_t n)
     return rp_hash_bytes(name, n);
 }
 
-static enum rp_code index_names(struct module_reader *m)
-{
-    uint32_t first, i;
-
-    RP_TRY(rp_xref_init(&m->xref, m->program.program, m->err));
-    for (i = 0; i < m->buffers.values.n; i++) {
-        const char *name = m->buffers.values.at[i].name;
-
-        RP_TRY(rp_map_intern(&m->values, name_key(name, strlen(name)), i, &first, m->err));
-    }
-    return RP_OK;
-}
-
 static enum rp_phase phase_of(const char *op_name)
 {
     return rp_xla_is_backward(op_name)  ? RP_PHASE_BACKWARD
@@ -385,7 +372,14 @@ static enum rp_code describe_module(struct module_reader *m, bool text, size_t l
     RP_TRY(text ? read_text(m) : read_proto(m, found));
     if (!*found)
         return RP_OK;
-    RP_TRY(index_names(m));
+
+    uint32_t first, i;
+    RP_TRY(rp_xref_init(&m->xref, m->program.program, m->err));
+    for (i = 0; i < m->buffers.values.n; i++) {
+        const char *name = m->buffers.values.at[i].name;
+
+        RP_TRY(rp_map_intern(&m->values, name_key(name, strlen(name)), i, &first, m->err));
+    }
     fill_record(m);
     RP_TRY(fill_holders(m));
     fill_findings(m);

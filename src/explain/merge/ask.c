@@ -255,17 +255,6 @@ static enum rp_code merge_job(struct rp_ctx *ctx, const struct rp_dataset *datas
     return rp_merge_job(&job, &result->arena, result->root, err);
 }
 
-static enum rp_code check_output(const struct rp_dataset *dataset, const char *output,
-                                 const struct rp_writer *writer, struct rp_err *err)
-{
-    if (!writer->write)
-        return rp_err_set(err, RP_USAGE, "a trace cannot be written as '%s'", writer->name);
-    for (size_t i = 0; i < rp_dataset_count(dataset); i++)
-        if (rp_is_same_file(rp_sources_borrow(dataset->sources, i)->path, output))
-            return rp_err_set(err, RP_USAGE, "'%s' is both input and output", output);
-    return RP_OK;
-}
-
 static enum rp_code merge_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                               const struct rp_settings *settings, struct rp_result *result,
                               struct rp_err *err)
@@ -277,7 +266,11 @@ static enum rp_code merge_run(struct rp_ctx *ctx, const struct rp_dataset *datas
 
     if (output) {
         RP_TRY(rp_writer_for(rp_settings_text(settings, "to"), output, &writer, err));
-        RP_TRY(check_output(dataset, output, writer, err));
+        if (!writer->write)
+            return rp_err_set(err, RP_USAGE, "a trace cannot be written as '%s'", writer->name);
+        for (size_t i = 0; i < rp_dataset_count(dataset); i++)
+            if (rp_is_same_file(rp_sources_borrow(dataset->sources, i)->path, output))
+                return rp_err_set(err, RP_USAGE, "'%s' is both input and output", output);
     }
     root->event_count = RP_ABSENT_I64;
     if (rp_settings_flag(settings, "same-rank")) {

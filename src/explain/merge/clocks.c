@@ -102,18 +102,6 @@ static const char *fact_text(struct merge_ctx *m, uint32_t rendezvous, uint32_t 
     return rp_arena_textf(m->arena, "%s %u", rp_coll_kind_names[c->kind], rendezvous);
 }
 
-static void fill_conflict(struct merge_ctx *m, size_t i)
-{
-    const struct rp_clock_conflict *c = &m->clocks.conflicts[i];
-    struct rp_merge_conflict *to = &m->out->conflicts[i];
-
-    to->rank_a = m->out->ranks[c->rank_a].rank;
-    to->rank_b = m->out->ranks[c->rank_b].rank;
-    to->by_ns = c->by_ns;
-    to->what = fact_text(m, c->rendezvous, c->message);
-    to->against = fact_text(m, c->against, c->against_message);
-}
-
 /* Says why a single clock is known to be one. */
 static const char *one_clock_text(const struct merge_ctx *m)
 {
@@ -221,8 +209,17 @@ static enum rp_code describe_clocks(struct merge_ctx *m, struct rp_err *err)
         known += is_new && m->clocks.at[r].known;
         unknown += !m->clocks.at[r].known;
     }
-    for (m->out->nconflicts = 0; m->out->nconflicts < m->clocks.nconflicts; m->out->nconflicts++)
-        fill_conflict(m, m->out->nconflicts);
+    for (m->out->nconflicts = 0; m->out->nconflicts < m->clocks.nconflicts; m->out->nconflicts++) {
+        size_t i = m->out->nconflicts;
+        const struct rp_clock_conflict *c = &m->clocks.conflicts[i];
+        struct rp_merge_conflict *to = &m->out->conflicts[i];
+
+        to->rank_a = m->out->ranks[c->rank_a].rank;
+        to->rank_b = m->out->ranks[c->rank_b].rank;
+        to->by_ns = c->by_ns;
+        to->what = fact_text(m, c->rendezvous, c->message);
+        to->against = fact_text(m, c->against, c->against_message);
+    }
     m->out->clock_count = (int64_t)nclocks;
     m->out->aligned_count = (int64_t)known;
     m->out->run_text = clocks_text(m, known, nclocks);
@@ -271,17 +268,6 @@ static size_t number_processes(const struct rp_merge_part *part, uint32_t *numbe
     return n;
 }
 
-/* Processes of one trace may share a clock, so if the recorded times are possible, they are
-   kept. */
-static void keep_recorded(struct rp_clock *c)
-{
-    if (!c->known || c->low_ns > 0 || c->high_ns < 0)
-        return;
-    c->offset_ns = 0;
-    if (c->clock && c->low_ns != INT64_MIN && c->high_ns != INT64_MAX)
-        c->uncertainty_ns = -c->low_ns > c->high_ns ? -c->low_ns : c->high_ns;
-}
-
 /* Joins one trace of several processes that sent each other tensors; each process has a clock. */
 static enum rp_code join_processes(struct merge_ctx *m, struct rp_err *err)
 {
@@ -313,8 +299,16 @@ static enum rp_code join_processes(struct merge_ctx *m, struct rp_err *err)
         m->out->source[number[i]] = i;
     }
     RP_TRY(rp_clocks_find(&in, m->arena, &m->clocks, err));
-    for (size_t i = 0; i < m->n; i++)
-        keep_recorded(&m->clocks.at[i]);
+    for (size_t i = 0; i < m->n; i++) {
+        /* Processes of one trace may share a clock, so if the recorded times are possible, they are
+           kept. */
+        struct rp_clock *c = &m->clocks.at[i];
+        if (!c->known || c->low_ns > 0 || c->high_ns < 0)
+            continue;
+        c->offset_ns = 0;
+        if (c->clock && c->low_ns != INT64_MIN && c->high_ns != INT64_MAX)
+            c->uncertainty_ns = -c->low_ns > c->high_ns ? -c->low_ns : c->high_ns;
+    }
     m->out->message_count = (int64_t)part->nmessages;
     m->out->matched_by = "transfers";
     return describe_clocks(m, err);

@@ -35,8 +35,13 @@ static uint64_t combine_operands(const struct canon *t, uint32_t op, const uint6
     return hash;
 }
 
-static void propagate_uses(const struct canon *t)
+static uint64_t hash_computation(const struct canon *t)
 {
+    const struct rp_program *p = t->side->p;
+    uint64_t sum = 0;
+
+    for (uint32_t k = 0; k < t->c->n; k++)
+        t->up[t->order[k]] = combine_operands(t, t->order[k], t->up);
     if (t->c->root != RP_NONE)
         t->down[t->c->root] += 1;
     for (uint32_t k = t->c->n; k-- > 0;) {
@@ -47,16 +52,6 @@ static void propagate_uses(const struct canon *t)
         for (uint32_t i = 0; i < operands.n; i++)
             t->down[operands.at[i]] += rp_hash_join(use, i + 1);
     }
-}
-
-static uint64_t hash_computation(const struct canon *t)
-{
-    const struct rp_program *p = t->side->p;
-    uint64_t sum = 0;
-
-    for (uint32_t k = 0; k < t->c->n; k++)
-        t->up[t->order[k]] = combine_operands(t, t->order[k], t->up);
-    propagate_uses(t);
     for (uint32_t k = 0; k < t->c->n; k++) {
         uint32_t op = t->order[k];
 

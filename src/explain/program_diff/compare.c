@@ -339,23 +339,6 @@ const char *rp_program_diff_sentence(const char *what, const char *where, const 
                           place);
 }
 
-static enum rp_code describe_change(struct diff_ctx *d, const struct change *c,
-                                    struct rp_program_diff_change *row)
-{
-    const struct rp_op_place *first = &d->members.at[c->last].place;
-
-    row->kind = kind_words[c->kind];
-    row->count = c->count;
-    row->what = what_words(d, c);
-    row->where = where_words(d, c);
-    row->example = example_words(d, c);
-    row->place = *first->file ? rp_arena_textf(d->arena, "%s:%d", first->file, first->line) : "";
-    row->text = rp_program_diff_sentence(row->what, row->where, row->place, d->arena);
-    if (c->kind != FOLLOWS)
-        row->text = rp_arena_textf(d->arena, "%s (%s)", row->text, row->example);
-    return rp_arena_check(d->arena, "describing changes", d->err);
-}
-
 /* Structure comes before shapes, shapes before constants, consequences last. */
 static enum kind weight_of(const struct change *c)
 {
@@ -381,7 +364,20 @@ static enum rp_code describe_changes(struct diff_ctx *d, struct rp_program_diff 
 
         most = c->kind < most ? c->kind : most;
         out->follows += c->kind == FOLLOWS ? c->count : 0;
-        RP_TRY(describe_change(d, c, &out->changes[out->nchanges++]));
+
+        struct rp_program_diff_change *row = &out->changes[out->nchanges++];
+        const struct rp_op_place *first = &d->members.at[c->last].place;
+        row->kind = kind_words[c->kind];
+        row->count = c->count;
+        row->what = what_words(d, c);
+        row->where = where_words(d, c);
+        row->example = example_words(d, c);
+        row->place =
+            *first->file ? rp_arena_textf(d->arena, "%s:%d", first->file, first->line) : "";
+        row->text = rp_program_diff_sentence(row->what, row->where, row->place, d->arena);
+        if (c->kind != FOLLOWS)
+            row->text = rp_arena_textf(d->arena, "%s (%s)", row->text, row->example);
+        RP_TRY(rp_arena_check(d->arena, "describing changes", d->err));
     }
     out->cause = d->changes.n ? causes[most] : "";
     return RP_OK;

@@ -323,17 +323,6 @@ static enum rp_code pair_operands_down(struct match_ctx *t)
     return RP_OK;
 }
 
-/* If parameter numbers are ignored, matching starts from the results. */
-static enum rp_code match_from_root(struct match_ctx *t, const struct rp_computation *x,
-                                    const struct rp_computation *y)
-{
-    if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
-        RP_TRY(make_pair(t, x->root, y->root));
-    RP_TRY(pair_unique(t, x, y));
-    RP_TRY(pair_operands_down(t));
-    return follow_pairs(t);
-}
-
 static enum rp_code match_computations(struct match_ctx *t, struct pair pair)
 {
     struct rp_match_side *l = &t->m->left, *r = &t->m->right;
@@ -346,8 +335,14 @@ static enum rp_code match_computations(struct match_ctx *t, struct pair pair)
         l->visited[x->first + i] = 1;
     for (uint32_t i = 0; i < y->n; i++)
         r->visited[y->first + i] = 1;
-    if (l->anonymous && r->anonymous)
-        RP_TRY(match_from_root(t, x, y));
+    if (l->anonymous && r->anonymous) {
+        /* If parameter numbers are ignored, matching starts from the results. */
+        if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
+            RP_TRY(make_pair(t, x->root, y->root));
+        RP_TRY(pair_unique(t, x, y));
+        RP_TRY(pair_operands_down(t));
+        RP_TRY(follow_pairs(t));
+    }
     RP_TRY(pair_by_key(t, x, y, WHOLE));
     if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
         RP_TRY(make_pair(t, x->root, y->root));

@@ -640,24 +640,6 @@ static void keep_earliest(struct items *items)
     items->n = n;
 }
 
-/* Compilations of one frame of torch.compile, "1/0:forward" and "1/1:forward", belong to one
-   function. */
-static enum rp_code name_frames(struct diff_ctx *run, struct items *items)
-{
-    for (size_t i = 0; i < items->n; i++) {
-        const char *name = items->keys[i].name, *slash = strchr(name, '/'), *colon;
-        int frame, compile;
-
-        if (!slash || !(colon = strchr(slash, ':')) || !strstr(items->file[i], RP_DUMP_FX) ||
-            sscanf(name, "%d/%d", &frame, &compile) != 2)
-            continue;
-        items->number[i] = compile;
-        items->keys[i].name = rp_arena_textf(run->arena, "of frame %d, %s", frame,
-                                             rp_arena_text(run->arena, colon + 1));
-    }
-    return rp_arena_check(run->arena, "comparing programs", run->err);
-}
-
 static enum rp_code diff_folders(struct diff_ctx *run, const struct rp_settings *settings,
                                  size_t given)
 {
@@ -673,7 +655,22 @@ static enum rp_code diff_folders(struct diff_ctx *run, const struct rp_settings 
     if (given == 1) {
         if (!stage)
             keep_earliest(&left);
-        RP_TRY(name_frames(run, &left));
+
+        /* Compilations of one frame of torch.compile, "1/0:forward" and "1/1:forward", belong to
+           one function. */
+        for (size_t i = 0; i < left.n; i++) {
+            const char *name = left.keys[i].name, *slash = strchr(name, '/'), *colon;
+            int frame, compile;
+
+            if (!slash || !(colon = strchr(slash, ':')) || !strstr(left.file[i], RP_DUMP_FX) ||
+                sscanf(name, "%d/%d", &frame, &compile) != 2)
+                continue;
+            left.number[i] = compile;
+            left.keys[i].name = rp_arena_textf(run->arena, "of frame %d, %s", frame,
+                                               rp_arena_text(run->arena, colon + 1));
+        }
+        RP_TRY(rp_arena_check(run->arena, "comparing programs", run->err));
+
         return steps_of_folder(run, &left);
     }
     if (left.n == 1 && right.n == 1)

@@ -190,11 +190,6 @@ static enum rp_code common_size(const struct refinement *r, bool even, uint32_t 
     return RP_OK;
 }
 
-static uint32_t distance(uint32_t a, uint32_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 /* Chooses the class whose size is closest to the number of layers; evenly spaced ones are
    preferred. */
 static struct rp_repeat choose_repeat(const struct refinement *r, uint32_t i, uint32_t layers)
@@ -204,7 +199,7 @@ static struct rp_repeat choose_repeat(const struct refinement *r, uint32_t i, ui
 
     for (unsigned k = 0; k < RADII; k++) {
         uint32_t class = r->class[k][i], size = r->size[k][class];
-        uint32_t off = distance(size, layers);
+        uint32_t off = size > layers ? size - layers : layers - size;
 
         if (size < 2 || (even && !r->even[k][class]))
             continue;

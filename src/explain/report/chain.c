@@ -82,18 +82,6 @@ static struct rp_interval in_span(const struct chain_ctx *ctx, size_t rank, stru
     return i;
 }
 
-/* Counts who arrived last, and what that cost the others. */
-static void count_rendezvous(struct chain_ctx *ctx, const struct rp_rendezvous *m,
-                             const struct rp_late *late)
-{
-    struct rp_chain_rank *last = &ctx->out->ranks[m->rank[m->last]];
-
-    last->last_count++;
-    rp_ns_add(&last->margin_ns, m->delay_ns);
-    if (late->cause && late->cause != rp_late_previous && late->by == m->rank[m->last])
-        rp_late_add(&last->lates, late, m->delay_ns);
-}
-
 static bool is_of_stages(const struct chain_ctx *ctx, const struct rp_rendezvous *m)
 {
     return m->senders && rp_rendezvous_are_stages(&ctx->m, m->rank[0], m->rank[1]);
@@ -147,8 +135,17 @@ static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *e
         RP_ARENA_NEW(ctx->arena, struct rp_rendezvous_sums, ctx->n + 1);
     enum rp_code code = rp_err_need(waits && sums, err, "matching collectives");
 
-    for (size_t i = 0; i < ctx->m.n; i++)
-        count_rendezvous(ctx, &ctx->m.at[i], &ctx->lates[i]);
+    for (size_t i = 0; i < ctx->m.n; i++) {
+        /* Count who arrived last, and what that cost the others. */
+        const struct rp_rendezvous *m = &ctx->m.at[i];
+        const struct rp_late *late = &ctx->lates[i];
+        struct rp_chain_rank *last = &ctx->out->ranks[m->rank[m->last]];
+
+        last->last_count++;
+        rp_ns_add(&last->margin_ns, m->delay_ns);
+        if (late->cause && late->cause != rp_late_previous && late->by == m->rank[m->last])
+            rp_late_add(&last->lates, late, m->delay_ns);
+    }
     if (code == RP_OK)
         code = rp_rendezvous_sum(&ctx->m, ctx->lists, ctx->n, sums, waits, err);
     for (size_t r = 0; waits && sums && r < ctx->n; r++) {

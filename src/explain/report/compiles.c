@@ -17,16 +17,6 @@ static uint8_t name_is(const char *name)
     return rp_compiled_name(name) ? COMPILED : NONE;
 }
 
-static enum rp_code add_spans(const struct rp_trace *t, rp_interval_vec *out, struct rp_err *err)
-{
-    for (rp_event e = 0; e < t->ev.n; e++)
-        if (t->ev.dur_ns[e] >= 0 && t->ev.kind[e] != RP_KIND_GPU_ANNOTATION &&
-            name_is(rp_trace_str(t, t->ev.name[e])) == COMPILE)
-            RP_TRY(rp_vec_push(out, ((struct rp_interval){t->ev.ts_ns[e], rp_event_end_ns(t, e)}),
-                               err));
-    return RP_OK;
-}
-
 static enum rp_code add_logged(const struct rp_trace *t, const struct rp_torch_times *times,
                                rp_interval_vec *out, struct rp_err *err)
 {
@@ -46,8 +36,15 @@ enum rp_code rp_report_find_compiles(const struct rp_trace *trace, const char *p
     rp_torch_trace_init(&log);
     for (rp_str s = 0; s < trace->str.n; s++)
         has[name_is(rp_trace_str(trace, s))] = true;
-    if (has[COMPILE])
-        return add_spans(trace, out, err);
+    if (has[COMPILE]) {
+        for (rp_event e = 0; e < trace->ev.n; e++)
+            if (trace->ev.dur_ns[e] >= 0 && trace->ev.kind[e] != RP_KIND_GPU_ANNOTATION &&
+                name_is(rp_trace_str(trace, trace->ev.name[e])) == COMPILE)
+                RP_TRY(rp_vec_push(
+                    out, ((struct rp_interval){trace->ev.ts_ns[e], rp_event_end_ns(trace, e)}),
+                    err));
+        return RP_OK;
+    }
     if (!has[COMPILED] || !trace->has_base ||
         rp_compiled_read_logs(&log, trace, path, NULL, NULL) != RP_OK)
         return RP_OK; /* a damaged log takes nothing from what the recording says */

@@ -145,21 +145,6 @@ static const char *which_ranks(const struct group_ctx *g, size_t group)
     return rp_arena_text(g->arena, text);
 }
 
-static void add_rank(struct rp_report_group *to, const struct rp_report_rank *r)
-{
-    to->rank_count++;
-    rp_ns_add(&to->compute_ns, r->compute_ns);
-    rp_ns_add(&to->comm_ns, r->comm_ns);
-    rp_ns_add(&to->idle_ns, r->idle_ns);
-    if (r->wait_ns == RP_ABSENT_I64) {
-        to->wait_ns = to->last_count = to->margin_ns = RP_ABSENT_I64;
-        return;
-    }
-    rp_ns_add(&to->wait_ns, r->wait_ns);
-    rp_ns_add(&to->last_count, r->last_count);
-    rp_ns_add(&to->margin_ns, r->margin_ns);
-}
-
 static void fill_groups(struct group_ctx *g, bool hosts)
 {
     struct rp_report_root *out = g->out;
@@ -167,8 +152,21 @@ static void fill_groups(struct group_ctx *g, bool hosts)
     out->groups = RP_ARENA_NEW(g->arena, struct rp_report_group, g->n + 1);
     if (!out->groups)
         return;
-    for (size_t i = 0; i < g->ranks->n; i++)
-        add_rank(&out->groups[g->group_of[i]], &out->ranks[i]);
+    for (size_t i = 0; i < g->ranks->n; i++) {
+        struct rp_report_group *to = &out->groups[g->group_of[i]];
+        const struct rp_report_rank *r = &out->ranks[i];
+        to->rank_count++;
+        rp_ns_add(&to->compute_ns, r->compute_ns);
+        rp_ns_add(&to->comm_ns, r->comm_ns);
+        rp_ns_add(&to->idle_ns, r->idle_ns);
+        if (r->wait_ns == RP_ABSENT_I64) {
+            to->wait_ns = to->last_count = to->margin_ns = RP_ABSENT_I64;
+            continue;
+        }
+        rp_ns_add(&to->wait_ns, r->wait_ns);
+        rp_ns_add(&to->last_count, r->last_count);
+        rp_ns_add(&to->margin_ns, r->margin_ns);
+    }
     for (size_t i = 0; i < g->n; i++) {
         struct rp_report_group *to = &out->groups[i];
 

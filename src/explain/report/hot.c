@@ -48,17 +48,6 @@ static bool is_operator(const struct rp_report_hot *h)
     return h->kind && !strcmp(h->kind, "op");
 }
 
-/* Bytes of copies and collectives are recorded with them. */
-static bool is_modelled(const struct rp_report_hot *h)
-{
-    const struct rp_cost_model *model = rp_cost_model_of(h->name);
-    enum rp_category category =
-        rp_category_of(NULL, is_operator(h) ? h->name : NULL, is_operator(h) ? NULL : h->name);
-
-    return (model && model->fn != rp_model_none) || category == RP_CATEGORY_COMMUNICATION ||
-           category == RP_CATEGORY_COPY;
-}
-
 /* The groups that replace operators on the host. */
 static struct rp_top_groups groups_of_host(const struct rp_trace *t)
 {
@@ -90,8 +79,17 @@ static enum rp_code keep_groups(const struct rp_top_part *top, struct rp_arena *
         out->hot_ns = top->whole_ns;
     rp_sort(out->hot, out->nhot, sizeof *out->hot, by_time);
     out->nhot = out->nhot < MOST_KEPT ? out->nhot : MOST_KEPT;
-    for (size_t i = 0; i < out->nhot; i++)
-        out->hot[i].modelled = is_modelled(&out->hot[i]);
+    for (size_t i = 0; i < out->nhot; i++) {
+        /* Bytes of copies and collectives are recorded with them. */
+        const struct rp_report_hot *h = &out->hot[i];
+        const struct rp_cost_model *model = rp_cost_model_of(h->name);
+        enum rp_category category =
+            rp_category_of(NULL, is_operator(h) ? h->name : NULL, is_operator(h) ? NULL : h->name);
+
+        out->hot[i].modelled = (model && model->fn != rp_model_none) ||
+                               category == RP_CATEGORY_COMMUNICATION ||
+                               category == RP_CATEGORY_COPY;
+    }
     return RP_OK;
 }
 

@@ -149,8 +149,44 @@ static void put_hosts(struct rp_out *to, const struct rp_report_root *root)
     rp_out_text(to, "],\n");
 }
 
-static void put_tops(struct rp_out *to, const struct rp_report_view *view)
+static void put_data(struct rp_out *to, void *user)
 {
+    const struct rp_result *result = user;
+    const struct rp_report_root *root = result->root;
+    const struct rp_report_view *view = root->view;
+    struct rp_report_root shown = *root;
+
+    rp_out_text(to, "{");
+
+    /* Put what the answer is based on: the lines of the screen, and a sentence about each. */
+    const struct rp_trust *trust = &result->trust;
+    rp_web_put_texts(to, "incomplete", trust->incomplete, trust->nincomplete);
+    rp_web_put_texts(to, "worth_knowing", trust->notes, trust->nnotes);
+    rp_out_text(to, "\"remarks\":[");
+    for (size_t i = 0; i < trust->nremarks && i < MOST_REMARKS; i++) {
+        rp_out_text(to, i ? "," : "");
+        rp_out_escaped(to, RP_IN_SCRIPT, trust->remarks[i].text);
+    }
+    rp_out_text(to, "],\n");
+
+    rp_web_put_texts(to, "states", state_names, RP_LANE_STATES);
+    rp_web_put_texts(to, "state_docs", state_docs, RP_LANE_STATES);
+    rp_web_put_texts(to, "causes", cause_names, RP_LANE_PAUSES + RP_PAUSES);
+    rp_web_put_texts(to, "cause_docs", cause_docs, RP_LANE_PAUSES + RP_PAUSES);
+    put_lanes(to, view);
+
+    /* Where the steps of each rank begin: [rank, [time, …]]. */
+    rp_out_text(to, "\"marks\":[");
+    for (size_t i = 0; i < root->nsteps && i < MOST_MARKS; i++) {
+        bool next = !i || root->steps[i].rank != root->steps[i - 1].rank;
+
+        if (next)
+            rp_out_printf(to, "%s[%" PRId64 ",[", i ? "]],\n" : "", root->steps[i].rank);
+        rp_out_printf(to, "%s%" PRId64, next ? "" : ",", root->view->step_at_ns[i]);
+    }
+    rp_out_text(to, root->nsteps ? "]]],\n" : "],\n");
+
+    put_hosts(to, root);
     rp_out_text(to, "\"tops\":[");
     for (size_t k = 0; k < RP_VIEW_TOPS; k++) {
         rp_out_text(to, k ? ",\n[" : "[");
@@ -162,52 +198,6 @@ static void put_tops(struct rp_out *to, const struct rp_report_view *view)
         rp_out_char(to, ']');
     }
     rp_out_text(to, "],\n");
-}
-
-/* Where the steps of each rank begin: [rank, [time, …]]. */
-static void put_marks(struct rp_out *to, const struct rp_report_root *root)
-{
-    rp_out_text(to, "\"marks\":[");
-    for (size_t i = 0; i < root->nsteps && i < MOST_MARKS; i++) {
-        bool next = !i || root->steps[i].rank != root->steps[i - 1].rank;
-
-        if (next)
-            rp_out_printf(to, "%s[%" PRId64 ",[", i ? "]],\n" : "", root->steps[i].rank);
-        rp_out_printf(to, "%s%" PRId64, next ? "" : ",", root->view->step_at_ns[i]);
-    }
-    rp_out_text(to, root->nsteps ? "]]],\n" : "],\n");
-}
-
-/* Puts what the answer is based on: the lines of the screen, and a sentence about each. */
-static void put_trust(struct rp_out *to, const struct rp_trust *trust)
-{
-    rp_web_put_texts(to, "incomplete", trust->incomplete, trust->nincomplete);
-    rp_web_put_texts(to, "worth_knowing", trust->notes, trust->nnotes);
-    rp_out_text(to, "\"remarks\":[");
-    for (size_t i = 0; i < trust->nremarks && i < MOST_REMARKS; i++) {
-        rp_out_text(to, i ? "," : "");
-        rp_out_escaped(to, RP_IN_SCRIPT, trust->remarks[i].text);
-    }
-    rp_out_text(to, "],\n");
-}
-
-static void put_data(struct rp_out *to, void *user)
-{
-    const struct rp_result *result = user;
-    const struct rp_report_root *root = result->root;
-    const struct rp_report_view *view = root->view;
-    struct rp_report_root shown = *root;
-
-    rp_out_text(to, "{");
-    put_trust(to, &result->trust);
-    rp_web_put_texts(to, "states", state_names, RP_LANE_STATES);
-    rp_web_put_texts(to, "state_docs", state_docs, RP_LANE_STATES);
-    rp_web_put_texts(to, "causes", cause_names, RP_LANE_PAUSES + RP_PAUSES);
-    rp_web_put_texts(to, "cause_docs", cause_docs, RP_LANE_PAUSES + RP_PAUSES);
-    put_lanes(to, view);
-    put_marks(to, root);
-    put_hosts(to, root);
-    put_tops(to, view);
     rp_out_text(to, "\"step_text\":");
     rp_out_escaped(to, RP_IN_SCRIPT, view->step_text);
     rp_out_text(to, ",\"step_page\":");

@@ -139,29 +139,6 @@ static enum rp_code make_steps(struct part_ctx *ctx, struct rp_err *err)
     return rp_step_median(times, n, ctx->arena, &out->step_ns, err);
 }
 
-/* Idle time of the window that began before the next work was launched. */
-static void sum_late(struct part_ctx *ctx)
-{
-    const struct rp_work_item *items = ctx->w.items.at;
-    int64_t end = INT64_MAX;
-
-    for (size_t i = 0; i < ctx->w.items.n; i++) {
-        const struct rp_work_item *x = &items[i];
-
-        if (x->begin_ns > end && (x->flags & RP_WORK_CORRELATED) &&
-            ctx->t->ev.ts_ns[x->launch] > end)
-            rp_ns_add(&ctx->out->late_ns, rp_ns_between(end, x->begin_ns));
-        end = i && end > x->end_ns ? end : x->end_ns;
-    }
-}
-
-static void add_first_wait(struct part_ctx *ctx, const struct rp_gap *gap)
-{
-    rp_ns_add(&ctx->out->sums.first_wait_ns, rp_ns_between(gap->begin_ns, gap->end_ns));
-    if (ctx->nfirst_waits < MOST_FIRST_WAITS)
-        ctx->first_waits[ctx->nfirst_waits++] = (struct rp_interval){gap->begin_ns, gap->end_ns};
-}
-
 /* Sums up how long launched work waits: before the first work of a stream, and inside graphs. */
 static enum rp_code sum_device_waits(struct part_ctx *ctx, const rp_event *first,
                                      struct rp_err *err)
@@ -176,23 +153,16 @@ static enum rp_code sum_device_waits(struct part_ctx *ctx, const rp_event *first
 
         if (gap->cause != RP_GAP_DEVICE_WAIT || gap->after == RP_NONE)
             continue;
-        if (first[items[gap->after].stream] == items[gap->after].event)
-            add_first_wait(ctx, gap);
-        else if (gap->before != RP_NONE && items[gap->after].launch != RP_NONE &&
-                 items[gap->after].launch == items[gap->before].launch)
+        if (first[items[gap->after].stream] == items[gap->after].event) {
+            rp_ns_add(&ctx->out->sums.first_wait_ns, rp_ns_between(gap->begin_ns, gap->end_ns));
+            if (ctx->nfirst_waits < MOST_FIRST_WAITS)
+                ctx->first_waits[ctx->nfirst_waits++] =
+                    (struct rp_interval){gap->begin_ns, gap->end_ns};
+        } else if (gap->before != RP_NONE && items[gap->after].launch != RP_NONE &&
+                   items[gap->after].launch == items[gap->before].launch)
             rp_ns_add(&sums->graph_wait_ns, length);
     }
     return RP_OK;
-}
-
-/* The first work of each stream. */
-static rp_event *first_of_streams(struct part_ctx *ctx)
-{
-    rp_event *first = RP_ARENA_NEW(ctx->arena, rp_event, ctx->w.streams.n + 1);
-
-    for (size_t i = ctx->w.items.n; first && i > 0; i--)
-        first[ctx->w.items.at[i - 1].stream] = ctx->w.items.at[i - 1].event;
-    return first;
 }
 
 static enum rp_code find_gaps(struct part_ctx *ctx, struct rp_err *err)
@@ -207,18 +177,6 @@ static enum rp_code find_gaps(struct part_ctx *ctx, struct rp_err *err)
                                err);
     rp_gap_finder_free(finder);
     return code;
-}
-
-/* Unites all work except copies; it is in the order of time. */
-static enum rp_code unite_kernels(struct part_ctx *ctx, struct rp_err *err)
-{
-    for (size_t i = 0; i < ctx->w.items.n; i++) {
-        const struct rp_work_item *x = &ctx->w.items.at[i];
-
-        if (x->cls != RP_WORK_MEMORY)
-            RP_TRY(rp_union_add(&ctx->out->kernels, x->begin_ns, x->end_ns, err));
-    }
-    return RP_OK;
 }
 
 /* What the rank did before each of its collectives. */
@@ -263,12 +221,6 @@ static void measure_span(struct part_ctx *ctx)
 
         rp_breakdown_add(&ctx->out->whole, &more);
     }
-}
-
-static enum rp_code find_waits(struct part_ctx *ctx, struct rp_err *err)
-{
-    return rp_host_waits_init(&ctx->out->waits, ctx->t, ctx->segments.at, ctx->segments.n,
-                              ctx->arena, err);
 }
 
 /* If only calls in which threads wait were recorded (dftracer), the time in them is waiting, and
@@ -362,15 +314,39 @@ static enum rp_code judge_work(struct part_ctx *ctx, struct rp_trace_categories 
 static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
-    rp_event *first = first_of_streams(ctx);
+
+    /* The first work of each stream. */
+    rp_event *first = RP_ARENA_NEW(ctx->arena, rp_event, ctx->w.streams.n + 1);
+    for (size_t i = ctx->w.items.n; first && i > 0; i--)
+        first[ctx->w.items.at[i - 1].stream] = ctx->w.items.at[i - 1].event;
+
     RP_SCOPED(rp_trace_categories_release) struct rp_trace_categories categories = {0};
     RP_SCOPED(rp_attribution_release) struct rp_attribution a = {0};
 
     out->on_device = true;
     out->b = rp_work_breakdown(&ctx->u);
     measure_span(ctx);
-    sum_late(ctx);
-    RP_TRY(unite_kernels(ctx, err));
+
+    /* Idle time of the window that began before the next work was launched. */
+    const struct rp_work_item *items = ctx->w.items.at;
+    int64_t end = INT64_MAX;
+    for (size_t i = 0; i < ctx->w.items.n; i++) {
+        const struct rp_work_item *x = &items[i];
+
+        if (x->begin_ns > end && (x->flags & RP_WORK_CORRELATED) &&
+            ctx->t->ev.ts_ns[x->launch] > end)
+            rp_ns_add(&ctx->out->late_ns, rp_ns_between(end, x->begin_ns));
+        end = i && end > x->end_ns ? end : x->end_ns;
+    }
+
+    /* Unites all work except copies; it is in the order of time. */
+    for (size_t i = 0; i < ctx->w.items.n; i++) {
+        const struct rp_work_item *x = &ctx->w.items.at[i];
+
+        if (x->cls != RP_WORK_MEMORY)
+            RP_TRY(rp_union_add(&ctx->out->kernels, x->begin_ns, x->end_ns, err));
+    }
+
     RP_TRY(rp_collectives_init(&out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
     if (!ctx->scope->limited)
         RP_TRY(rp_course_make(&out->course, &ctx->w, &out->collectives, ctx->arena, err));
@@ -490,15 +466,6 @@ static enum rp_code add_host_work(struct part_ctx *ctx, bool by_ranges, uint8_t 
     return RP_OK;
 }
 
-/* Counts calls that start device work, if no such work was recorded. */
-static void count_lost_work(struct part_ctx *ctx)
-{
-    for (rp_event e = 0; e < ctx->t->ev.n; e++)
-        ctx->out->sums.lost_work +=
-            ctx->t->ev.kind[e] == RP_KIND_RUNTIME &&
-            rp_device_call_does(rp_trace_str(ctx->t, ctx->t->ev.name[e])) & RP_DOES_WORK;
-}
-
 /* Uses host operators instead of device work: fills the unions from them. */
 static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
 {
@@ -507,8 +474,13 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     struct rp_finding_rank rank = finding_rank(ctx);
     uint8_t *inside; /* by event: what is around it; then by string: whether it loads input */
 
-    if (!ctx->scope->limited)
-        count_lost_work(ctx);
+    if (!ctx->scope->limited) {
+        /* Count calls that start device work, if no such work was recorded. */
+        for (rp_event e = 0; e < ctx->t->ev.n; e++)
+            ctx->out->sums.lost_work +=
+                ctx->t->ev.kind[e] == RP_KIND_RUNTIME &&
+                rp_device_call_does(rp_trace_str(ctx->t, ctx->t->ev.name[e])) & RP_DOES_WORK;
+    }
     ctx->out->by_calls = rp_trace_has_calls_only(ctx->t);
     ctx->out->sums.timeline_ranks = rp_trace_pipeline_ranks(ctx->t);
     if (by_ranges)
@@ -623,7 +595,8 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(rp_report_list_devices(&ctx->w, ctx->arena, out, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(ctx->w.items.n ? read_device(ctx, err) : read_host(ctx, err));
-    RP_TRY(find_waits(ctx, err));
+    RP_TRY(rp_host_waits_init(&ctx->out->waits, ctx->t, ctx->segments.at, ctx->segments.n,
+                              ctx->arena, err));
     RP_TRY(tell_waits(ctx, err));
     RP_TRY(find_leads(ctx, err));
     RP_TRY(make_steps(ctx, err));

@@ -87,33 +87,6 @@ static enum rp_pause span_cause(const struct rp_trace *t, rp_event inner, rp_eve
 
 /* ------------------------------------------------------------------ threads, as time goes on */
 
-/* Restores the order of the heap after its first entry has changed. */
-static void sink_due(struct pause_ctx *w)
-{
-    struct due *heap = w->due.at, moved = heap[0];
-    size_t at = 0, below;
-
-    while ((below = 2 * at + 1) < w->due.n) {
-        below += below + 1 < w->due.n && heap[below + 1].ns < heap[below].ns;
-        if (heap[below].ns >= moved.ns)
-            break;
-        heap[at] = heap[below];
-        at = below;
-    }
-    heap[at] = moved;
-}
-
-/* The earliest time at which the innermost span of a track changes. */
-static int64_t next_change(const struct rp_trace *t, rp_track track, rp_event inner, int64_t at_ns)
-{
-    const struct rp_track_info *info = &t->tracks[track];
-    int64_t next = inner == RP_NONE ? INT64_MAX : rp_event_end_ns(t, inner);
-    size_t i;
-
-    RP_LOWER_BOUND_FROM(i, info->first, info->end, t->ev.ts_ns[i] <= at_ns);
-    return i < info->end && t->ev.ts_ns[i] < next ? t->ev.ts_ns[i] : next;
-}
-
 /* All threads are due at first; entries with the same time are a heap. */
 static enum rp_code begin_threads(struct pause_ctx *w, struct rp_err *err)
 {
@@ -139,10 +112,29 @@ static enum rp_code follow_threads(struct pause_ctx *w, int64_t at_ns, struct rp
         w->cause.at[track] = (uint8_t)cause;
         if (cause < RP_PAUSE_NOTHING)
             RP_TRY(rp_ordered_put(&w->shown[cause], track, span, false, err));
-        w->due.at[0].ns = next_change(w->t, track, inner, at_ns);
+
+        /* The earliest time at which the innermost span of a track changes. */
+        const struct rp_trace *t = w->t;
+        const struct rp_track_info *info = &t->tracks[track];
+        int64_t next = inner == RP_NONE ? INT64_MAX : rp_event_end_ns(t, inner);
+        size_t i;
+        RP_LOWER_BOUND_FROM(i, info->first, info->end, t->ev.ts_ns[i] <= at_ns);
+        w->due.at[0].ns = i < info->end && t->ev.ts_ns[i] < next ? t->ev.ts_ns[i] : next;
+
         if (w->due.at[0].ns == INT64_MAX)
             w->due.at[0] = w->due.at[--w->due.n];
-        sink_due(w);
+
+        /* Restore the order of the heap after its first entry has changed. */
+        struct due *heap = w->due.at, moved = heap[0];
+        size_t at = 0, below;
+        while ((below = 2 * at + 1) < w->due.n) {
+            below += below + 1 < w->due.n && heap[below + 1].ns < heap[below].ns;
+            if (heap[below].ns >= moved.ns)
+                break;
+            heap[at] = heap[below];
+            at = below;
+        }
+        heap[at] = moved;
     }
     return RP_OK;
 }
@@ -215,15 +207,6 @@ static bool recording_paused(const struct pause_ctx *w, int64_t begin_ns, int64_
     return i < w->paused.n && w->paused.at[i] < end_ns;
 }
 
-static enum rp_code sample_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end_ns,
-                                 struct rp_err *err)
-{
-    for (rp_track track = 0; track < w->t->ntracks && w->t->samples.n; track++)
-        if (w->t->tracks[track].kind == RP_TRACK_THREAD)
-            RP_TRY(rp_sampled_add(&w->sampled, 0, track, begin_ns, end_ns, err));
-    return RP_OK;
-}
-
 /* "decode at image.py:88, waiting for the GIL" */
 static const char *sampled_text(const struct pause_ctx *w, struct rp_arena *arena)
 {
@@ -232,19 +215,6 @@ static const char *sampled_text(const struct pause_ctx *w, struct rp_arena *aren
     return place ? rp_arena_textf(arena, "%s%s", rp_sampled_text(&w->sampled, place, false, arena),
                                   rp_sampled_gil(&w->sampled, place, arena))
                  : NULL;
-}
-
-static enum rp_code keep_pause(rp_gap_vec *to, int64_t begin_ns, int64_t end_ns,
-                               enum rp_pause cause, struct rp_err *err)
-{
-    struct rp_gap gap = {.begin_ns = begin_ns,
-                         .end_ns = end_ns,
-                         .before = RP_NONE,
-                         .after = RP_NONE,
-                         .host = RP_NONE,
-                         .cause = (uint8_t)(RP_LANE_PAUSES + cause)};
-
-    return rp_vec_push(to, gap, err);
 }
 
 static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end_ns,
@@ -265,10 +235,21 @@ static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end
     w->out->count[cause]++;
     if (length > w->out->longest_ns[cause])
         w->out->longest_ns[cause] = length;
-    if (w->each)
-        RP_TRY(keep_pause(w->each, begin_ns, end_ns, cause, err));
-    if (cause == RP_PAUSE_NOTHING)
-        RP_TRY(sample_pause(w, begin_ns, end_ns, err));
+    if (w->each) {
+        struct rp_gap gap = {.begin_ns = begin_ns,
+                             .end_ns = end_ns,
+                             .before = RP_NONE,
+                             .after = RP_NONE,
+                             .host = RP_NONE,
+                             .cause = (uint8_t)(RP_LANE_PAUSES + cause)};
+
+        RP_TRY(rp_vec_push(w->each, gap, err));
+    }
+    if (cause == RP_PAUSE_NOTHING) {
+        for (rp_track track = 0; track < w->t->ntracks && w->t->samples.n; track++)
+            if (w->t->tracks[track].kind == RP_TRACK_THREAD)
+                RP_TRY(rp_sampled_add(&w->sampled, 0, track, begin_ns, end_ns, err));
+    }
     return span == RP_NONE ? RP_OK : add_weight(w, cause, span, length, err);
 }
 

@@ -37,22 +37,6 @@ static const char *const names[] = {
 #undef STATE_NAME
 };
 
-/* Adds a piece of `ns` from `at` on to the slices that it covers, in proportion. */
-static void add_piece(float *share, size_t n, const struct rp_lane_piece *piece, double at,
-                      double ns, double slice_ns)
-{
-    double end = at + ns;
-    size_t i = at > 0 ? (size_t)(at / slice_ns) : 0;
-
-    for (; ns > 0 && i < n && (double)i * slice_ns < end; i++) {
-        double from = (double)i * slice_ns, to = from + slice_ns;
-        double part = ((end < to ? end : to) - (at > from ? at : from)) / ns;
-
-        for (int s = 1; s < RP_LANE_STATES; s++)
-            share[i * SHOWN + (size_t)s - 1] += (float)(part * (double)piece->ns[s] / slice_ns);
-    }
-}
-
 static void fill_share(const struct rp_report_view *view, const struct rp_view_lane *lane,
                        float *share, size_t n)
 {
@@ -65,7 +49,19 @@ static void fill_share(const struct rp_report_view *view, const struct rp_view_l
 
         for (int s = 0; s < RP_LANE_STATES; s++)
             ns += (double)lane->pieces[i].ns[s];
-        add_piece(share, n, &lane->pieces[i], at, ns, slice);
+
+        /* Add a piece of `ns` from `at` on to the slices that it covers, in proportion. */
+        double end = at + ns;
+        size_t k = at > 0 ? (size_t)(at / slice) : 0;
+        for (; ns > 0 && k < n && (double)k * slice < end; k++) {
+            double from = (double)k * slice, to = from + slice;
+            double part = ((end < to ? end : to) - (at > from ? at : from)) / ns;
+
+            for (int s = 1; s < RP_LANE_STATES; s++)
+                share[k * SHOWN + (size_t)s - 1] +=
+                    (float)(part * (double)lane->pieces[i].ns[s] / slice);
+        }
+
         at += ns;
     }
 }

@@ -70,22 +70,6 @@ static enum rp_code add_item(struct op_calls *c, rp_event op, int64_t ns, struct
     return RP_OK;
 }
 
-static enum rp_code add_call(struct op_calls *c, const struct op_call *call, struct rp_err *err)
-{
-    rp_str name = c->t->ev.name[call->op];
-    uint32_t fresh = (uint32_t)c->kinds.n, at;
-    struct op_kind kind = {.name = name}, *k;
-
-    RP_TRY(rp_map_intern(&c->by_name, name, fresh, &at, err));
-    if (at == fresh)
-        RP_TRY(rp_vec_push(&c->kinds, kind, err));
-    k = &c->kinds.at[at];
-    k->count++;
-    rp_ns_add(&k->total_ns, call->ns);
-    k->most_ns = call->ns > k->most_ns ? call->ns : k->most_ns;
-    return RP_OK;
-}
-
 static enum rp_code collect_calls(struct op_calls *c, const struct rp_work *work,
                                   const struct rp_attribution *places, struct rp_err *err)
 {
@@ -96,8 +80,20 @@ static enum rp_code collect_calls(struct op_calls *c, const struct rp_work *work
             RP_TRY(
                 add_item(c, places->owners.at[i].op, rp_ns_between(x->begin_ns, x->end_ns), err));
     }
-    for (size_t i = 0; i < c->list.n; i++)
-        RP_TRY(add_call(c, &c->list.at[i], err));
+    for (size_t i = 0; i < c->list.n; i++) {
+        const struct op_call *call = &c->list.at[i];
+        rp_str name = c->t->ev.name[call->op];
+        uint32_t fresh = (uint32_t)c->kinds.n, at;
+        struct op_kind kind = {.name = name}, *k;
+
+        RP_TRY(rp_map_intern(&c->by_name, name, fresh, &at, err));
+        if (at == fresh)
+            RP_TRY(rp_vec_push(&c->kinds, kind, err));
+        k = &c->kinds.at[at];
+        k->count++;
+        rp_ns_add(&k->total_ns, call->ns);
+        k->most_ns = call->ns > k->most_ns ? call->ns : k->most_ns;
+    }
     return RP_OK;
 }
 

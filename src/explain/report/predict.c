@@ -258,22 +258,6 @@ static void list_what_ifs(struct rp_arena *arena, const struct rp_report_root *o
         }
 }
 
-/* Replaces "{}" by the number of the what-if, or without a prediction by N. Of several what-ifs,
-   the middle one stays as an example. */
-static void settle_try(struct rp_arena *arena, struct rp_report_try *t)
-{
-    const char *at = strstr(t->text, "{}"), *value = NULL;
-    int len = 1;
-
-    if (!isnan(t->change_ratio) && (value = strchr(t->what_if, '=')) != NULL)
-        len = (int)strspn(value + 1, "0123456789.");
-    if (at)
-        t->text = rp_arena_textf(arena, "%.*s%.*s%s", (int)(at - t->text), t->text, len,
-                                 value ? value + 1 : "N", at + 2);
-    if (t->what_if && strchr(t->what_if, '|'))
-        t->what_if = nth_what_if(arena, t->what_if, 2);
-}
-
 /* Whether the what-if of a text does not apply to this recording. */
 static bool is_refused(const struct numbers *w, const char *text)
 {
@@ -325,19 +309,6 @@ static bool was_given(const struct rp_report_root *out, size_t n, const char *to
     return false;
 }
 
-/* Advice with a number is sorted by what it brings; the rest keeps its place. */
-static void sort_tries(struct rp_report_finding *f)
-{
-    for (size_t i = 0; i < f->ntries; i++)
-        for (size_t k = i + 1; k < f->ntries; k++)
-            if (f->tries[k].change_ratio < f->tries[i].change_ratio) {
-                struct rp_report_try t = f->tries[k];
-
-                f->tries[k] = f->tries[i];
-                f->tries[i] = t;
-            }
-}
-
 /* Whether some advice of a finding is predicted to bring something. */
 static bool brings_something(const struct rp_report_finding *f)
 {
@@ -370,7 +341,16 @@ static void predict_finding(struct rp_arena *arena, struct rp_report_root *out, 
     if (!kept && f->ntries)
         f->tries[kept++] = f->tries[first];
     f->ntries = kept;
-    sort_tries(f);
+
+    /* Advice with a number is sorted by what it brings; the rest keeps its place. */
+    for (size_t m = 0; m < f->ntries; m++)
+        for (size_t k = m + 1; k < f->ntries; k++)
+            if (f->tries[k].change_ratio < f->tries[m].change_ratio) {
+                struct rp_report_try t = f->tries[k];
+
+                f->tries[k] = f->tries[m];
+                f->tries[m] = t;
+            }
 }
 
 /* Whether the host is so often late that a step depends on what recording costs. */
@@ -701,8 +681,21 @@ enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_cha
 
         if (found && i < MOST_FINDINGS)
             predict_finding(arena, out, i, &w);
-        for (size_t k = 0; k < f->ntries; k++)
-            settle_try(arena, &f->tries[k]);
+        for (size_t k = 0; k < f->ntries; k++) {
+            /* Replace "{}" by the number of the what-if, or without a prediction by N. Of several
+               what-ifs, the middle one stays as an example. */
+            struct rp_report_try *t = &f->tries[k];
+            const char *at = strstr(t->text, "{}"), *value = NULL;
+            int len = 1;
+
+            if (!isnan(t->change_ratio) && (value = strchr(t->what_if, '=')) != NULL)
+                len = (int)strspn(value + 1, "0123456789.");
+            if (at)
+                t->text = rp_arena_textf(arena, "%.*s%.*s%s", (int)(at - t->text), t->text, len,
+                                         value ? value + 1 : "N", at + 2);
+            if (t->what_if && strchr(t->what_if, '|'))
+                t->what_if = nth_what_if(arena, t->what_if, 2);
+        }
         rp_findings_join_hint(arena, f);
     }
     if (found) {

@@ -78,22 +78,6 @@ static void add_call(struct rp_speed_sums *out, const struct rp_op_cost *cost,
     out->flops_of[cost->type] += cost->flops;
 }
 
-static void add_lookup(struct rp_speed_sums *out, const struct rp_input_tensor *table, double n)
-{
-    bool same = table->dim[0] == out->table_rows && table->dim[1] == out->table_width;
-
-    if (same) {
-        out->tokens += n;
-    } else if (table->dim[0] > out->table_rows) {
-        out->other_rows = out->table_rows;
-        out->table_rows = table->dim[0];
-        out->table_width = table->dim[1];
-        out->tokens = n;
-    } else if (table->dim[0] > out->other_rows) {
-        out->other_rows = table->dim[0];
-    }
-}
-
 /* Adds the inputs of the model: the tokens of the largest table, the images of convolutions with
    few channels. */
 static void add_inputs(struct rp_speed_sums *out, const struct rp_inputs *in)
@@ -104,7 +88,19 @@ static void add_inputs(struct rp_speed_sums *out, const struct rp_inputs *in)
     if (!first || !second)
         return;
     if (rp_torch_means(in->name, RP_TORCH_EMBEDS) && first->ndims == 2 && second->ndims >= 2) {
-        add_lookup(out, first, second->n);
+        double n = second->n;
+        bool same = first->dim[0] == out->table_rows && first->dim[1] == out->table_width;
+
+        if (same) {
+            out->tokens += n;
+        } else if (first->dim[0] > out->table_rows) {
+            out->other_rows = out->table_rows;
+            out->table_rows = first->dim[0];
+            out->table_width = first->dim[1];
+            out->tokens = n;
+        } else if (first->dim[0] > out->other_rows) {
+            out->other_rows = first->dim[0];
+        }
     } else if (first->ndims >= 4 && second->ndims == first->ndims &&
                first->dim[1] <= MOST_CHANNELS && second->dim[1] == first->dim[1]) {
         out->samples += first->dim[0];
@@ -165,15 +161,6 @@ enum rp_code rp_speed_add_calls(struct rp_speed_sums *out, const struct rp_work 
 }
 
 /* ------------------------------------------------------------------ all ranks */
-
-static int main_format(const double flops[RP_NUMBERS])
-{
-    int i, best = 0;
-
-    for (i = 1; i < RP_NUMBERS; i++)
-        best = flops[i] > flops[best] ? i : best;
-    return best;
-}
 
 /* The tokens of a rank: those that its server counted, or those looked up. */
 static double tokens_of(const struct rp_speed_rank *rank)
@@ -237,7 +224,11 @@ struct rp_report_speed rp_report_speed_of(const struct rp_speed_rank *ranks, siz
         flops += all.flops_of[f];
     out.known_share = share_of(all.known_matrix_ns, all.matrix_ns);
     if (flops > 0 && out.known_share >= LEAST_KNOWN) {
-        format = main_format(all.flops_of);
+        int i, best = 0; /* the format that most products have */
+
+        for (i = 1; i < RP_NUMBERS; i++)
+            best = all.flops_of[i] > all.flops_of[best] ? i : best;
+        format = best;
         out.mfu_share = all.matrix_s / window_s;
         out.flops = flops / steps;
         out.format = rp_number_names[format];

@@ -97,23 +97,6 @@ static const char *modes_text(const struct rp_report_root *out, struct rp_arena 
     return text;
 }
 
-static void fill_stall_text(struct rp_report_root *out, size_t n, const int64_t *sorted,
-                            int64_t total_ns, struct rp_arena *arena)
-{
-    out->stall_text =
-        n == 1
-            ? rp_arena_textf(arena,
-                             "1 host call that usually takes microseconds took %s: see "
-                             "'reprise stalls'",
-                             rp_units_time(arena, sorted[0]))
-            : rp_arena_textf(arena,
-                             "%s that usually take microseconds took %s to %s, "
-                             "%s in all%s: see 'reprise stalls'",
-                             rp_units_count(arena, (int64_t)n, "host call"),
-                             rp_units_time(arena, sorted[0]), rp_units_time(arena, sorted[n - 1]),
-                             rp_units_time(arena, total_ns), modes_text(out, arena));
-}
-
 enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_arena *arena,
                                     struct rp_report_root *out, struct rp_err *err)
 {
@@ -137,7 +120,19 @@ enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_aren
     if (found)
         rp_ns_sort(lengths, found);
     RP_TRY(fill_modes(out, lengths, found, arena, err));
-    if (found && (double)total_ns >= LEAST_SHARE * (double)ranks->n * (double)out->span_ns)
-        fill_stall_text(out, found, lengths, total_ns, arena);
+    if (found && (double)total_ns >= LEAST_SHARE * (double)ranks->n * (double)out->span_ns) {
+        out->stall_text =
+            found == 1 ? rp_arena_textf(arena,
+                                        "1 host call that usually takes microseconds took %s: see "
+                                        "'reprise stalls'",
+                                        rp_units_time(arena, lengths[0]))
+                       : rp_arena_textf(arena,
+                                        "%s that usually take microseconds took %s to %s, "
+                                        "%s in all%s: see 'reprise stalls'",
+                                        rp_units_count(arena, (int64_t)found, "host call"),
+                                        rp_units_time(arena, lengths[0]),
+                                        rp_units_time(arena, lengths[found - 1]),
+                                        rp_units_time(arena, total_ns), modes_text(out, arena));
+    }
     return rp_arena_check(arena, "counting stalls", err);
 }

@@ -269,20 +269,6 @@ static enum rp_code new_group(struct roof_grouping *g, const struct roof_key *k,
     return rp_vec_push(&g->out->groups, fresh, err);
 }
 
-/* A row of several calls keeps what they have in common. */
-static void keep_common(const struct roof_grouping *g, struct rp_roof_group *group,
-                        const struct rp_cost_call *call)
-{
-    const struct rp_op_cost *cost = &g->costs->costs.at[call->cost];
-
-    if (!cost->missing)
-        group->missing = NULL;
-    if (group->type && rp_cost_is_known(cost) && group->type != rp_number_names[cost->type])
-        group->type = NULL;
-    if (group->category && group->category != rp_category_names[call->category])
-        group->category = NULL;
-}
-
 static bool is_by_item(enum rp_roof_by by)
 {
     return by == RP_ROOF_KERNEL || by == RP_ROOF_MODULE || by == RP_ROOF_ANNOTATION ||
@@ -321,7 +307,16 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
     if (at == g->out->groups.n)
         RP_TRY(new_group(g, &k, call, err));
     struct rp_roof_group *group = &g->out->groups.at[at];
-    keep_common(g, group, call);
+
+    /* A row of several calls keeps what they have in common. */
+    const struct rp_op_cost *cost = &g->costs->costs.at[call->cost];
+    if (!cost->missing)
+        group->missing = NULL;
+    if (group->type && rp_cost_is_known(cost) && group->type != rp_number_names[cost->type])
+        group->type = NULL;
+    if (group->category && group->category != rp_category_names[call->category])
+        group->category = NULL;
+
     group->sums.calls += counts;
     add_work(g, &group->sums, call, part, dur, is_by_item(g->options->by) ? 1 : call->nitems);
     g->out->all.calls += call->item == item && !call->is_part;

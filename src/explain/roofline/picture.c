@@ -84,20 +84,6 @@ static unsigned colour_of(const char *category)
     return RP_COLOUR_GREY;
 }
 
-/* Adds to the legend: categories in the order of their longest row; those without a colour share
-   one entry. */
-static void add_category(struct picture *p, const char *category)
-{
-    unsigned colour = colour_of(category);
-    size_t i = 0;
-
-    while (i < p->nentries && p->entries[i].colour != colour)
-        i++;
-    if (i == p->nentries && i < RP_COLOURS)
-        p->entries[p->nentries++] =
-            (struct rp_svg_entry){colour == RP_COLOUR_GREY ? "others" : category, colour};
-}
-
 /* Fits the axes: whole decades around all dots and the ridge, where the roofs meet. */
 static void fit_axes(const struct picture *p, struct rp_plot *plot)
 {
@@ -179,7 +165,16 @@ static void draw_dots(struct picture *p, struct rp_plot *plot)
                                        .colour = colour_of(r->category),
                                        .label = i < LABELLED ? r->label : NULL,
                                        .hint = dot_hint(p, r)};
-        add_category(p, r->category);
+
+        /* Add to the legend: categories in the order of their longest row; those without a colour
+           share one entry. */
+        unsigned colour = colour_of(r->category);
+        size_t k = 0;
+        while (k < p->nentries && p->entries[k].colour != colour)
+            k++;
+        if (k == p->nentries && k < RP_COLOURS)
+            p->entries[p->nentries++] =
+                (struct rp_svg_entry){colour == RP_COLOUR_GREY ? "others" : r->category, colour};
     }
     if (dots)
         rp_plot_dots(plot, dots, p->nrows);

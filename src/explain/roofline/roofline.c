@@ -142,17 +142,6 @@ static enum rp_code read_peak(const char *text, struct rp_roof_options *o, struc
     return RP_OK;
 }
 
-static enum rp_code unknown_device(const char *name, struct rp_err *err)
-{
-    char list[768] = "";
-    size_t i, n, at = 0;
-    const struct rp_device_peaks *devices = rp_devices(&n);
-
-    for (i = 0; i < n && at + 24 < sizeof list; i++)
-        at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", devices[i].name);
-    return rp_err_set(err, RP_USAGE, "--device '%s': unknown; known devices: %s", name, list);
-}
-
 static enum rp_code read_options(const struct rp_settings *settings, struct rp_roof_options *o,
                                  struct rp_err *err)
 {
@@ -162,8 +151,17 @@ static enum rp_code read_options(const struct rp_settings *settings, struct rp_r
                                   .achievable = rp_settings_ratio(settings, "achievable")};
     if (device) {
         o->device = rp_device_by_name(device);
-        if (!o->device)
-            return unknown_device(device, err);
+        if (!o->device) {
+            char list[768] = "";
+            size_t i, n, at = 0;
+            const struct rp_device_peaks *devices = rp_devices(&n);
+
+            for (i = 0; i < n && at + 24 < sizeof list; i++)
+                at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "",
+                                       devices[i].name);
+            return rp_err_set(err, RP_USAGE, "--device '%s': unknown; known devices: %s", device,
+                              list);
+        }
     }
     if (!(o->achievable > 0 && o->achievable <= 1))
         return rp_err_set(err, RP_USAGE,
@@ -300,20 +298,6 @@ RP_ORDER(compare_rows, struct rp_roof_row, RP_DOWN(saved_ns), RP_DOWN(device_ns)
          strcmp(a->name, b->name), strcmp(a->shape ? a->shape : "", b->shape ? b->shape : ""))
 
 RP_ORDER(compare_times, struct rp_roof_row, RP_DOWN(device_ns), compare_rows(a, b))
-
-static enum rp_code make_rows(struct roof_join *j, struct rp_roof_root *out, struct rp_err *err)
-{
-    for (size_t i = 0; i < j->groups.n; i++) {
-        struct rp_roof_row row;
-
-        if (!j->groups.at[i].name)
-            continue;
-        fill_row(&row, &j->groups.at[i], out->device_ns);
-        RP_TRY(rp_vec_push(&j->rows, row, err));
-    }
-    rp_sort(j->rows.at, j->rows.n, sizeof *j->rows.at, compare_rows);
-    return RP_OK;
-}
 
 /* ------------------------------------------------------------------ texts */
 
@@ -482,25 +466,20 @@ static void fill_notes(struct roof_join *j, struct rp_roof_root *out)
         out->ranks > 1 ? ", all ranks together" : "", coverage_text(out, arena));
 }
 
-/* The format that most products have. */
-static enum rp_number main_format(const struct rp_roof_part *const *parts, size_t n)
+static void fill_totals(const struct rp_roof_part *const *parts, size_t n, double achievable,
+                        struct rp_roof_root *out)
 {
+    struct rp_roof_sums all = {0};
+
+    /* The format that most products have. */
     int64_t ns[RP_NUMBERS] = {0};
     int i, most = RP_NUMBER_BF16;
-
     for (size_t p = 0; p < n; p++)
         for (i = 0; i < RP_NUMBERS; i++)
             rp_ns_add(&ns[i], parts[p]->product_ns[i]);
     for (i = 0; i < RP_NUMBERS; i++)
         most = ns[i] > ns[most] ? i : most;
-    return (enum rp_number)most;
-}
-
-static void fill_totals(const struct rp_roof_part *const *parts, size_t n, double achievable,
-                        struct rp_roof_root *out)
-{
-    struct rp_roof_sums all = {0};
-    enum rp_number type = main_format(parts, n);
+    enum rp_number type = (enum rp_number)most;
 
     out->matrix_type = rp_number_names[type];
     for (size_t p = 0; p < n; p++) {
@@ -531,7 +510,15 @@ static void fill_totals(const struct rp_roof_part *const *parts, size_t n, doubl
 static enum rp_code fill_root(struct roof_join *j, int64_t limit, struct rp_roof_root *out,
                               struct rp_err *err)
 {
-    RP_TRY(make_rows(j, out, err));
+    for (size_t i = 0; i < j->groups.n; i++) {
+        struct rp_roof_row row;
+
+        if (!j->groups.at[i].name)
+            continue;
+        fill_row(&row, &j->groups.at[i], out->device_ns);
+        RP_TRY(rp_vec_push(&j->rows, row, err));
+    }
+    rp_sort(j->rows.at, j->rows.n, sizeof *j->rows.at, compare_rows);
     out->row_count = (int64_t)j->rows.n;
     out->nrows = limit > 0 && (size_t)limit < j->rows.n ? (size_t)limit : j->rows.n;
     out->rows = RP_ARENA_NEW(j->arena, struct rp_roof_row, out->nrows + 1);

@@ -318,18 +318,6 @@ static const char *join_dims(const struct rp_program *p, const struct rp_op_shap
     return text ? rp_arena_textf(arena, "%s]", text) : NULL;
 }
 
-/* The arrays that an instruction takes, or if it takes none, makes. NULL if there are only
-   numbers. */
-static const char *shape_text(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
-{
-    struct rp_ids operands = rp_op_operands(p, op);
-    const char *text = NULL;
-
-    for (uint32_t i = 0; i < operands.n && i < OPERANDS_SHOWN; i++)
-        text = join_dims(p, result_of(p, operands.at[i]), text, arena);
-    return text ? text : join_dims(p, result_of(p, op), NULL, arena);
-}
-
 /* ------------------------------------------------------------------ programs */
 
 static enum rp_code add_instruction(struct rp_xla_costs *x, const struct rp_program *p, uint32_t op,
@@ -344,7 +332,15 @@ static enum rp_code add_instruction(struct rp_xla_costs *x, const struct rp_prog
                          (uint32_t)x->costs.n, &at, err));
     if (at < x->costs.n)
         return RP_OK;
-    cost.shape = shape_text(p, op, &x->arena);
+
+    /* The arrays that an instruction takes, or if it takes none, makes. NULL if there are only
+       numbers. */
+    struct rp_ids operands = rp_op_operands(p, op);
+    const char *text = NULL;
+    for (uint32_t i = 0; i < operands.n && i < OPERANDS_SHOWN; i++)
+        text = join_dims(p, result_of(p, operands.at[i]), text, &x->arena);
+    cost.shape = text ? text : join_dims(p, result_of(p, op), NULL, &x->arena);
+
     return rp_vec_push(&x->costs, cost, err);
 }
 

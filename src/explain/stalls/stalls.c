@@ -307,17 +307,6 @@ static void tally_stall(struct tally *t, const struct rp_stall *s)
     }
 }
 
-static void add_stall(struct rp_stall_row *row, const struct rp_stall *s)
-{
-    row->count++;
-    rp_ns_add(&row->total_ns, s->self_ns);
-    row->max_ns = s->self_ns > row->max_ns ? s->self_ns : row->max_ns;
-    if (s->device_idle_ns != RP_ABSENT_I64) {
-        row->device_idle_ns = row->device_idle_ns == RP_ABSENT_I64 ? 0 : row->device_idle_ns;
-        rp_ns_add(&row->device_idle_ns, s->device_idle_ns);
-    }
-}
-
 static enum rp_code finish_row(struct stall_sums *j, struct rp_stall_row *row,
                                const struct tally *t, uint32_t first, struct rp_err *err)
 {
@@ -366,7 +355,16 @@ static enum rp_code make_rows(struct stall_sums *j, struct rp_err *err)
             first[at] = (uint32_t)i;
         }
         if (code == RP_OK) {
-            add_stall(&rows[at], &j->stalls[i]);
+            struct rp_stall_row *row = &rows[at];
+            const struct rp_stall *s = &j->stalls[i];
+            row->count++;
+            rp_ns_add(&row->total_ns, s->self_ns);
+            row->max_ns = s->self_ns > row->max_ns ? s->self_ns : row->max_ns;
+            if (s->device_idle_ns != RP_ABSENT_I64) {
+                row->device_idle_ns =
+                    row->device_idle_ns == RP_ABSENT_I64 ? 0 : row->device_idle_ns;
+                rp_ns_add(&row->device_idle_ns, s->device_idle_ns);
+            }
             tally_stall(&tally[at], &j->stalls[i]);
         }
     }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "explain/top/categories.h"
 
-/* An operation that an optimizer launches belongs to the optimizer, even if it is a general one. */
-static uint8_t in_phase(uint8_t category, uint8_t phase)
-{
-    bool arithmetic = category == RP_CATEGORY_ELEMENTWISE || category == RP_CATEGORY_REDUCTION;
-
-    return phase == RP_PHASE_OPTIMIZER && arithmetic ? RP_CATEGORY_OPTIMIZER : category;
-}
-
 enum rp_code rp_work_categories_init(struct rp_work_categories *out, const struct rp_work *work,
                                      const struct rp_attribution *places,
                                      struct rp_trace_categories *known, struct rp_err *err)
@@ -23,7 +15,13 @@ enum rp_code rp_work_categories_init(struct rp_work_categories *out, const struc
 
         RP_TRY(
             rp_trace_category_of(known, op, t->ev.name[work->items.at[i].event], &category, err));
-        out->of_item.at[i] = in_phase(category, owner->phase);
+
+        /* An operation that an optimizer launches belongs to the optimizer, even if it is a general
+         * one. */
+        uint8_t phase = owner->phase;
+        bool arithmetic = category == RP_CATEGORY_ELEMENTWISE || category == RP_CATEGORY_REDUCTION;
+        out->of_item.at[i] =
+            phase == RP_PHASE_OPTIMIZER && arithmetic ? RP_CATEGORY_OPTIMIZER : category;
     }
     out->of_item.n = work->items.n;
     return RP_OK;

@@ -161,14 +161,6 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
     return add_row(t, name, nname, &row, err);
 }
 
-static enum rp_code table_end(const struct rp_counter_table *t, const char *path,
-                              struct rp_arena *arena, struct rp_err *err)
-{
-    if (!t->lines.n)
-        return rp_err_set(err, RP_FORMAT, "'%s' has no rows of counters", path);
-    return rp_arena_check(arena, "reading counters", err);
-}
-
 enum rp_code rp_counter_table_read(struct rp_counter_table *out, const char *path,
                                    struct rp_arena *arena, struct rp_err *err)
 {
@@ -176,7 +168,9 @@ enum rp_code rp_counter_table_read(struct rp_counter_table *out, const char *pat
 
     RP_TRY(rp_strtab_init(&out->names, err));
     RP_TRY(rp_lines_read(path, FILE_MOST, arena, read_line, &r, err));
-    return table_end(out, path, arena, err);
+    if (!out->lines.n)
+        return rp_err_set(err, RP_FORMAT, "'%s' has no rows of counters", path);
+    return rp_arena_check(arena, "reading counters", err);
 }
 
 void rp_counter_table_release(struct rp_counter_table *table)

@@ -32,15 +32,6 @@ static const struct rp_field part_fields[] = {RP_PART_VEC(struct rp_counters_par
 const struct rp_type rp_counters_part_type = {"counters_part", sizeof(struct rp_counters_part),
                                               part_fields, NULL};
 
-static void sum_add(struct rp_counter_sum *to, const struct rp_counter_sum *more)
-{
-    to->min = to->calls && to->min < more->min ? to->min : more->min;
-    to->max = to->calls && to->max > more->max ? to->max : more->max;
-    to->sum += more->sum;
-    to->calls += more->calls;
-    rp_ns_add(&to->total_ns, more->total_ns);
-}
-
 /* Sums by step and texts. */
 struct counter_table {
     struct rp_strtab texts; /* names of operators, kernels and counters */
@@ -83,7 +74,13 @@ static enum rp_code table_add(struct counter_table *table, const struct rp_count
 
         RP_TRY(rp_vec_push(&table->part->sums, fresh, err));
     }
-    sum_add(&table->part->sums.at[at], more);
+
+    struct rp_counter_sum *to = &table->part->sums.at[at];
+    to->min = to->calls && to->min < more->min ? to->min : more->min;
+    to->max = to->calls && to->max > more->max ? to->max : more->max;
+    to->sum += more->sum;
+    to->calls += more->calls;
+    rp_ns_add(&to->total_ns, more->total_ns);
     return RP_OK;
 }
 
@@ -160,19 +157,6 @@ static enum rp_code add_kernel(struct kernel_counters *k, size_t i,
     return k->table ? add_line(k, err) : add_arguments(k, item->event, err);
 }
 
-static enum rp_code keep_texts(struct rp_counters_part *part, struct rp_arena *arena,
-                               struct rp_err *err)
-{
-    for (size_t i = 0; i < part->sums.n; i++) {
-        struct rp_counter_sum *sum = &part->sums.at[i];
-
-        sum->op = rp_arena_text(arena, sum->op);
-        sum->kernel = rp_arena_text(arena, sum->kernel);
-        sum->counter = rp_arena_text(arena, sum->counter);
-    }
-    return rp_arena_check(arena, "adding up counters", err);
-}
-
 enum rp_code rp_counters_make(const struct rp_trace *trace, const struct rp_scope *scope,
                               struct rp_counter_table *table, struct rp_arena *arena,
                               struct rp_counters_part *out, struct rp_err *err)
@@ -191,7 +175,15 @@ enum rp_code rp_counters_make(const struct rp_trace *trace, const struct rp_scop
         out->lines = (int64_t)table->lines.n;
         out->joined = (int64_t)table->joined;
     }
-    return keep_texts(out, arena, err);
+
+    struct rp_counters_part *part = out;
+    for (size_t i = 0; i < part->sums.n; i++) {
+        struct rp_counter_sum *sum = &part->sums.at[i];
+        sum->op = rp_arena_text(arena, sum->op);
+        sum->kernel = rp_arena_text(arena, sum->kernel);
+        sum->counter = rp_arena_text(arena, sum->counter);
+    }
+    return rp_arena_check(arena, "adding up counters", err);
 }
 
 /* ------------------------------------------------------------------ the answer */
@@ -288,32 +280,6 @@ static enum rp_code rows_of(const struct rp_counters_part *const *parts, size_t 
     return code;
 }
 
-static void shorten_labels(struct rp_counters_root *out, struct rp_arena *arena)
-{
-    for (size_t i = 0; i < out->nshown; i++) {
-        char text[160];
-
-        rp_short_name(out->shown[i].kernel, text, sizeof text);
-        out->shown[i].label = rp_arena_text(arena, text);
-    }
-}
-
-/* Notes the lines of the table that have no kernel here. */
-static void note_lines(const struct rp_counters_part *const *parts, size_t n,
-                       struct rp_arena *arena, struct rp_counters_root *out)
-{
-    int64_t lines = n ? parts[0]->lines : 0, joined = 0;
-
-    for (size_t i = 0; i < n; i++)
-        joined += parts[i]->joined;
-    if (joined < lines)
-        RP_NOTE(out, arena,
-                rp_arena_textf(arena,
-                               "%lld of %lld rows of the table have no kernel of their name in the "
-                               "trace, or more than were recorded",
-                               (long long)(lines - joined), (long long)lines));
-}
-
 enum rp_code rp_counters_join(const struct rp_counters_part *const *parts, size_t n, int64_t limit,
                               struct rp_arena *arena, struct rp_counters_root *out,
                               struct rp_err *err)
@@ -324,8 +290,24 @@ enum rp_code rp_counters_join(const struct rp_counters_part *const *parts, size_
     size_t all = out->nshown;
     if (limit && all > (size_t)limit)
         out->nshown = (size_t)limit;
-    shorten_labels(out, arena);
-    note_lines(parts, n, arena, out);
+    for (size_t i = 0; i < out->nshown; i++) {
+        char text[160];
+
+        rp_short_name(out->shown[i].kernel, text, sizeof text);
+        out->shown[i].label = rp_arena_text(arena, text);
+    }
+
+    /* Note the lines of the table that have no kernel here. */
+    int64_t lines = n ? parts[0]->lines : 0, joined = 0;
+    for (size_t i = 0; i < n; i++)
+        joined += parts[i]->joined;
+    if (joined < lines)
+        RP_NOTE(out, arena,
+                rp_arena_textf(arena,
+                               "%lld of %lld rows of the table have no kernel of their name in the "
+                               "trace, or more than were recorded",
+                               (long long)(lines - joined), (long long)lines));
+
     out->summary = all ? "hardware counters of kernels, mean over calls"
                        : "no kernel of this recording has hardware counters: 'reprise record "
                          "--counters dram__bytes.sum -- …' measures them";

@@ -53,19 +53,6 @@ static void measure(struct boxes *b)
     }
 }
 
-static void choose_least(struct boxes *b)
-{
-    size_t kept = b->n;
-
-    for (b->least = INT64_MIN; kept > BOXES; b->least = b->least > 0 ? 2 * b->least : 1) {
-        kept = 0;
-        for (size_t i = 0; i < b->n; i++)
-            kept += b->width[i] >= b->least;
-        if (kept <= BOXES || b->least > INT64_MAX / 2)
-            break;
-    }
-}
-
 /* Numbers the boxes; the weight of a narrow node goes to the nearest node around it that has
    one. */
 static void number_boxes(struct boxes *b)
@@ -95,7 +82,15 @@ static enum rp_code boxes_init(struct boxes *b, struct rp_err *err)
     b->number = calloc(b->n + 1, sizeof *b->number);
     RP_TRY(rp_err_need(b->width && b->rest[0] && b->rest[1] && b->number, err, "drawing stacks"));
     measure(b);
-    choose_least(b);
+
+    size_t kept = b->n;
+    for (b->least = INT64_MIN; kept > BOXES; b->least = b->least > 0 ? 2 * b->least : 1) {
+        kept = 0;
+        for (size_t i = 0; i < b->n; i++)
+            kept += b->width[i] >= b->least;
+        if (kept <= BOXES || b->least > INT64_MAX / 2)
+            break;
+    }
     number_boxes(b);
     return RP_OK;
 }
@@ -134,36 +129,6 @@ static void put_boxes(struct rp_out *to, const struct boxes *b)
         put_box(to, &more, -1, b->narrow, b->outside[0]);
 }
 
-static void put_base(struct rp_out *to, const struct boxes *b)
-{
-    const char *comma = "";
-
-    for (size_t i = 0; i < b->n; i++)
-        if (b->number[i] != RP_NONE) {
-            rp_out_printf(to, "%s%" PRId64, comma, base_of(b, i));
-            comma = ",";
-        }
-    for (size_t i = 0; i < b->n; i++)
-        if (b->rest[0][i] || b->rest[1][i])
-            rp_out_printf(to, ",%" PRId64, b->rest[1][i]);
-    if (b->outside[0] || b->outside[1])
-        rp_out_printf(to, ",%" PRId64, b->outside[1]);
-}
-
-static void put_frames(struct rp_out *to, const struct rp_flame *flame)
-{
-    for (size_t i = 0; i < flame->nframes; i++) {
-        const struct rp_stacks_frame *f = &flame->frames[i];
-
-        rp_out_text(to, i ? ",\n[" : "\n[");
-        rp_out_escaped(to, RP_IN_SCRIPT, f->name);
-        rp_out_char(to, ',');
-        rp_out_escaped(to, RP_IN_SCRIPT, f->file);
-        rp_out_printf(to, ",%u,%u]", f->line, f->kind);
-    }
-    rp_out_printf(to, "%s\n[\"(narrow frames)\",\"\",0,0]", flame->nframes ? "," : "");
-}
-
 struct page {
     const struct rp_flame *flame;
     struct boxes nodes, runs;
@@ -176,12 +141,32 @@ static void put_flame(struct rp_out *to, void *user)
 
     rp_out_printf(to, "{\"unit\": \"%s\", \"joined\": %s, \"frames\": [", units[p->flame->unit],
                   p->flame->by_function ? "true" : "false");
-    put_frames(to, p->flame);
+    for (size_t i = 0; i < p->flame->nframes; i++) {
+        const struct rp_stacks_frame *f = &p->flame->frames[i];
+
+        rp_out_text(to, i ? ",\n[" : "\n[");
+        rp_out_escaped(to, RP_IN_SCRIPT, f->name);
+        rp_out_char(to, ',');
+        rp_out_escaped(to, RP_IN_SCRIPT, f->file);
+        rp_out_printf(to, ",%u,%u]", f->line, f->kind);
+    }
+    rp_out_printf(to, "%s\n[\"(narrow frames)\",\"\",0,0]", p->flame->nframes ? "," : "");
     rp_out_text(to, "],\n\"nodes\": [");
     put_boxes(to, &p->nodes);
     if (p->flame->base) {
         rp_out_text(to, "],\n\"base\": [");
-        put_base(to, &p->nodes);
+
+        const char *comma = "";
+        for (size_t i = 0; i < p->nodes.n; i++)
+            if (p->nodes.number[i] != RP_NONE) {
+                rp_out_printf(to, "%s%" PRId64, comma, base_of(&p->nodes, i));
+                comma = ",";
+            }
+        for (size_t i = 0; i < p->nodes.n; i++)
+            if (p->nodes.rest[0][i] || p->nodes.rest[1][i])
+                rp_out_printf(to, ",%" PRId64, p->nodes.rest[1][i]);
+        if (p->nodes.outside[0] || p->nodes.outside[1])
+            rp_out_printf(to, ",%" PRId64, p->nodes.outside[1]);
     }
     if (p->flame->nruns) {
         rp_out_text(to, "],\n\"runs\": [");

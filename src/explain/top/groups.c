@@ -253,18 +253,6 @@ static enum rp_code add_own(struct grouping *g, rp_event e, int64_t dur, bool *n
     return add_sample(g, group, dur, dur, err);
 }
 
-/* Adds work of which only the name is known. */
-static enum rp_code add_by_name(struct grouping *g, const struct rp_work_item *x, int64_t dur,
-                                struct rp_err *err)
-{
-    rp_str name = g->t->ev.name[x->event];
-    uint32_t group;
-
-    RP_TRY(group_of(g, (uint64_t)1 << 62 | name, rp_trace_str(g->t, name),
-                    rp_trace_str_len(g->t, name), rp_work_class_names[x->cls], &group, err));
-    return add_sample(g, group, dur, dur, err);
-}
-
 /* Kernels of a graph without an operator (module) are shown by the place where the graph was
    launched, which is not an attribution. */
 static bool names_graphs(const struct grouping *g)
@@ -295,7 +283,14 @@ static enum rp_code spread(struct grouping *g, const struct rp_work *w, struct r
         if (inner)
             RP_TRY(add_own(g, x->event, dur, &inner, err));
         if (inner && g->kernels) {
-            RP_TRY(add_by_name(g, x, dur, err));
+            /* Add work of which only the name is known. */
+            rp_str name = g->t->ev.name[x->event];
+            uint32_t group;
+
+            RP_TRY(group_of(g, (uint64_t)1 << 62 | name, rp_trace_str(g->t, name),
+                            rp_trace_str_len(g->t, name), rp_work_class_names[x->cls], &group,
+                            err));
+            RP_TRY(add_sample(g, group, dur, dur, err));
         } else if (inner && names_graphs(g) && rp_work_is_of_graph(w, x)) {
             g->total.at[x->launch] = rp_ns_sum(g->total.at[x->launch], dur);
             g->self.at[x->launch] = rp_ns_sum(g->self.at[x->launch], dur);
@@ -337,21 +332,6 @@ static void take_host_times(struct grouping *g)
     g->out->covered_ns = g->out->whole_ns;
 }
 
-/* Writes a list on one line, as "[[4, 2048], []]", however it was written; at most twice as
-   long. */
-static size_t plain_list(const char *list, char *out)
-{
-    size_t n = 0;
-
-    for (; *list; list++) {
-        if (!isspace((unsigned char)*list))
-            out[n++] = *list;
-        if (*list == ',')
-            out[n++] = ' ';
-    }
-    return n;
-}
-
 /* The place of a graph's launch: the module around it, else the user's own frame, else the
    launch. */
 static rp_event graph_place(const struct grouping *g, rp_event launch)
@@ -385,19 +365,16 @@ static enum rp_code name_graph(struct grouping *g, rp_event launch, uint32_t *gr
                     group, err);
 }
 
-static bool is_worker(struct grouping *g, rp_track track)
-{
-    if (!g->worker.at[track])
-        g->worker.at[track] = rp_track_is_worker(g->t, track) ? 2 : 1;
-    return g->worker.at[track] == 2;
-}
-
 /* "poll in 'step *'"; "poll, worker thread" of a thread that runs nothing else. */
 static enum rp_code name_wait(struct grouping *g, rp_event e, uint32_t *group, struct rp_err *err)
 {
     rp_event range = rp_event_around(g->t, g->t->ev.parent[e], RP_KIND_ANNOTATION);
     const char *call = rp_trace_str(g->t, g->t->ev.name[e]), *in = NULL, *text;
-    bool worker = is_worker(g, g->t->ev.track[e]);
+
+    rp_track track = g->t->ev.track[e];
+    if (!g->worker.at[track])
+        g->worker.at[track] = rp_track_is_worker(g->t, track) ? 2 : 1;
+    bool worker = g->worker.at[track] == 2;
     uint64_t words[3] = {g->t->ev.name[e], worker, 0};
 
     if (range != RP_NONE) {
@@ -451,7 +428,19 @@ static enum rp_code name_span(struct grouping *g, rp_event e, uint32_t *group, s
     memcpy(g->text.at, text, len);
     if (dims) {
         g->text.at[len++] = ' ';
-        len += plain_list(rp_trace_str(g->t, dims), g->text.at + len);
+
+        /* Write a list on one line, as "[[4, 2048], []]", however it was written; at most twice as
+           long. */
+        const char *list = rp_trace_str(g->t, dims);
+        char *out = g->text.at + len;
+        size_t n = 0;
+        for (; *list; list++) {
+            if (!isspace((unsigned char)*list))
+                out[n++] = *list;
+            if (*list == ',')
+                out[n++] = ' ';
+        }
+        len += n;
     }
     return group_of(g, (uint64_t)name << 32 | dims, g->text.at, len, kind, group, err);
 }
@@ -501,14 +490,6 @@ static bool is_around_all(const struct grouping *g, rp_event e)
            (double)g->self.at[e] <= (1 - MOST_OF_IT) * thread;
 }
 
-static enum rp_code note_skipped(struct grouping *g, rp_event e, struct rp_err *err)
-{
-    struct rp_top_group frame = {rp_arena_text(g->arena, rp_trace_str(g->t, g->t->ev.name[e])),
-                                 "python", NULL, NULL, 0};
-
-    return rp_vec_push(&g->out->skipped, frame, err);
-}
-
 #define SAME_CALL 0.9
 RP_DECISION(
     SAME_CALL, "of the span around it",
@@ -547,7 +528,11 @@ static enum rp_code collect_spans(struct grouping *g, struct rp_err *err)
         if (g->total.at[e] == 0)
             continue;
         if (is_around_all(g, e)) {
-            RP_TRY(note_skipped(g, e, err));
+            struct rp_top_group frame = {
+                rp_arena_text(g->arena, rp_trace_str(g->t, g->t->ev.name[e])), "python", NULL, NULL,
+                0};
+
+            RP_TRY(rp_vec_push(&g->out->skipped, frame, err));
             continue;
         }
         RP_TRY(inside_same_row(g, e, &inner, err));

@@ -174,14 +174,6 @@ static enum rp_code graph_at(struct line_maker *m, uint32_t graph, struct rp_lin
     return RP_OK;
 }
 
-static void add_time(struct rp_line_sum *sum, int64_t ns, bool alone, uint8_t direction)
-{
-    rp_ns_add(&sum->total_ns, ns);
-    if (alone)
-        rp_ns_add(&sum->alone_ns, ns);
-    rp_ns_add(direction == RP_TORCH_IS_BACKWARD ? &sum->backward_ns : &sum->forward_ns, ns);
-}
-
 /* Divides time among the lines of a call by their nodes; the last one gets what rounding leaves. */
 static enum rp_code add_call(struct line_maker *m, uint32_t call, uint8_t direction, int64_t ns)
 {
@@ -198,7 +190,12 @@ static enum rp_code add_call(struct line_maker *m, uint32_t call, uint8_t direct
 
         RP_TRY(line_at(m, shares[i].place, &sum));
         part = part < left ? part : left;
-        add_time(sum, part, is->n == 1, direction);
+
+        bool alone = is->n == 1;
+        rp_ns_add(&sum->total_ns, part);
+        if (alone)
+            rp_ns_add(&sum->alone_ns, part);
+        rp_ns_add(direction == RP_TORCH_IS_BACKWARD ? &sum->backward_ns : &sum->forward_ns, part);
         sum->calls++;
         left -= part;
     }

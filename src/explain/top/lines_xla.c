@@ -43,21 +43,6 @@ static enum rp_code add_line(struct taking *t, uint32_t op)
     return rp_vec_push(&log->shares, ((struct rp_torch_share){place, 1}), t->err);
 }
 
-/* Adds the lines of what is fused in an instruction, or else its own. */
-static enum rp_code add_lines(struct taking *t, uint32_t op)
-{
-    struct rp_ids called = rp_op_called(t->p, op);
-
-    for (uint32_t i = 0; t->p->code.at[op] == RP_OP_FUSION && i < called.n; i++) {
-        const struct rp_computation *c = &t->p->computations.at[called.at[i]];
-
-        for (uint32_t k = c->first; k < c->first + c->n; k++)
-            if (t->p->code.at[k] != RP_OP_PARAMETER && t->p->code.at[k] != RP_OP_CONSTANT)
-                RP_TRY(add_line(t, k));
-    }
-    return t->x->log->shares.n == t->first ? add_line(t, op) : RP_OK;
-}
-
 static enum rp_code add_name(struct taking *t, const char *module, uint32_t name, uint32_t call)
 {
     uint32_t known;
@@ -74,7 +59,19 @@ static enum rp_code add_instruction(struct taking *t, const char *module, uint32
     uint32_t id = (uint32_t)log->calls.n;
 
     t->first = call.first;
-    RP_TRY(add_lines(t, op));
+
+    /* Add the lines of what is fused in an instruction, or else its own. */
+    struct rp_ids called = rp_op_called(t->p, op);
+    for (uint32_t i = 0; t->p->code.at[op] == RP_OP_FUSION && i < called.n; i++) {
+        const struct rp_computation *c = &t->p->computations.at[called.at[i]];
+
+        for (uint32_t k = c->first; k < c->first + c->n; k++)
+            if (t->p->code.at[k] != RP_OP_PARAMETER && t->p->code.at[k] != RP_OP_CONSTANT)
+                RP_TRY(add_line(t, k));
+    }
+    if (t->x->log->shares.n == t->first)
+        RP_TRY(add_line(t, op));
+
     call.n = (uint32_t)log->shares.n - t->first;
     RP_TRY(rp_vec_push(&log->calls, call, t->err));
     RP_TRY(rp_vec_push(&t->x->backward,

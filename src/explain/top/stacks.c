@@ -337,19 +337,6 @@ static void link_children(const struct rp_stacks_tree *j, struct walk *w, bool a
     }
 }
 
-/* Enters a node: its row gets the total, unless the row is above already. */
-static void enter_node(struct rp_stacks_tree *j, struct walk *w, bool as_base, uint32_t n)
-{
-    if (w->row[n] == RP_NONE)
-        return;
-    struct rp_stacks_row *row = &j->rows.at[w->row[n]];
-    if (w->above[w->row[n]]++ == 0)
-        rp_ns_add(as_base ? &row->base_total : &row->total_ns, w->total[n]);
-    rp_ns_add(as_base ? &row->base_self : &row->self_ns, self_of(j, n, as_base));
-    *(as_base ? &row->base_samples : &row->count) +=
-        as_base ? j->base.at[n].count : j->nodes.at[n].count;
-}
-
 static void leave_node(struct walk *w, uint32_t n)
 {
     if (w->row[n] != RP_NONE)
@@ -362,7 +349,16 @@ static void walk_nodes(struct rp_stacks_tree *j, struct walk *w, bool as_base)
 
     link_children(j, w, as_base, &roots);
     for (n = roots; n != RP_NONE;) {
-        enter_node(j, w, as_base, n);
+        /* Enters a node: its row gets the total, unless the row is above already. */
+        if (w->row[n] != RP_NONE) {
+            struct rp_stacks_row *row = &j->rows.at[w->row[n]];
+            if (w->above[w->row[n]]++ == 0)
+                rp_ns_add(as_base ? &row->base_total : &row->total_ns, w->total[n]);
+            rp_ns_add(as_base ? &row->base_self : &row->self_ns, self_of(j, n, as_base));
+            *(as_base ? &row->base_samples : &row->count) +=
+                as_base ? j->base.at[n].count : j->nodes.at[n].count;
+        }
+
         if (w->child[n] != RP_NONE) {
             n = w->child[n];
             continue;
@@ -435,17 +431,6 @@ static int by_sort(const void *pa, const void *pb, void *user)
                                       : (a->node > b->node) - (a->node < b->node);
 }
 
-/* Weights are added up as nanoseconds; this moves them to the member of their unit. */
-static void set_unit(struct rp_stacks_row *row, uint32_t unit, int64_t whole)
-{
-    int64_t self = row->self_ns, total = row->total_ns;
-
-    row->self_share = whole > 0 ? (double)self / (double)whole : 0;
-    row->total_share = whole > 0 ? (double)total / (double)whole : 0;
-    RP_STACKS_SET(row, self, unit, self);
-    RP_STACKS_SET(row, total, unit, total);
-}
-
 static bool row_has_samples(const struct rp_stacks_tree *j, const struct rp_stacks_row *row)
 {
     if (row->kind == part_word)
@@ -515,7 +500,15 @@ static enum rp_code fill_root(struct rp_stacks_tree *j, const char *sort, int64_
     for (i = 0; i < out->nrows; i++) {
         out->rows[i] = j->rows.at[i];
         rp_stacks_tree_name(j, &out->rows[i]);
-        set_unit(&out->rows[i], unit, j->whole);
+
+        /* Weights are added up as nanoseconds; this moves them to the member of their unit. */
+        struct rp_stacks_row *row = &out->rows[i];
+        int64_t whole = j->whole;
+        int64_t self = row->self_ns, total = row->total_ns;
+        row->self_share = whole > 0 ? (double)self / (double)whole : 0;
+        row->total_share = whole > 0 ? (double)total / (double)whole : 0;
+        RP_STACKS_SET(row, self, unit, self);
+        RP_STACKS_SET(row, total, unit, total);
     }
     RP_STACKS_SET(out, whole, unit, j->whole);
     out->waited_ns = unit == RP_WEIGHT_NS ? j->waited : RP_ABSENT_I64;

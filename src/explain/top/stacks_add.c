@@ -15,21 +15,6 @@ static bool has_threads(const struct rp_trace *t)
     return s->n ? s->track[0] != s->track[s->n - 1] : t->ntracks > 1;
 }
 
-static void set_times(struct rp_stacks_adder *a)
-{
-    const struct rp_call_samples *s = &a->t->samples;
-    int64_t begin = a->t->totals.span_begin_ns, end = a->t->totals.span_end_ns;
-
-    for (uint32_t i = 0; i < s->n; i++) {
-        if (s->ts_ns[i] == RP_NO_TS) /* no order is known */
-            a->how.in_order = false;
-        begin = s->ts_ns[i] < begin ? s->ts_ns[i] : begin;
-        end = s->ts_ns[i] > end ? s->ts_ns[i] : end;
-    }
-    a->begin_ns = begin;
-    a->pieces_a_ns = PIECES / ((double)rp_ns_between(begin, end) + 1);
-}
-
 void rp_stacks_adder_init(struct rp_stacks_adder *a, const struct rp_trace *trace,
                           const struct rp_stacks_how *how, struct rp_arena *arena,
                           struct rp_stacks_part *out)
@@ -38,8 +23,19 @@ void rp_stacks_adder_init(struct rp_stacks_adder *a, const struct rp_trace *trac
         .t = trace, .out = out, .how = *how, .arena = arena, .last_lane = RP_NONE};
     a->has_lanes = how->split != RP_STACKS_BY_THREAD && has_threads(trace) &&
                    (how->width == RP_STACKS_CPU || how->width == RP_STACKS_WALL);
-    if (how->in_order)
-        set_times(a);
+    if (how->in_order) {
+        const struct rp_call_samples *s = &a->t->samples;
+        int64_t begin = a->t->totals.span_begin_ns, end = a->t->totals.span_end_ns;
+
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (s->ts_ns[i] == RP_NO_TS) /* no order is known */
+                a->how.in_order = false;
+            begin = s->ts_ns[i] < begin ? s->ts_ns[i] : begin;
+            end = s->ts_ns[i] > end ? s->ts_ns[i] : end;
+        }
+        a->begin_ns = begin;
+        a->pieces_a_ns = PIECES / ((double)rp_ns_between(begin, end) + 1);
+    }
 }
 
 void rp_stacks_adder_release(struct rp_stacks_adder *a)

@@ -221,19 +221,6 @@ static enum rp_code gather_times(struct top_join *j, const struct rp_top_part *c
     return RP_OK;
 }
 
-static enum rp_code read_times(struct top_join *j, uint32_t group, struct rp_err *err)
-{
-    const struct rp_time_list *lists = j->lists.at + j->begin.at[group];
-    size_t i, n = j->begin.at[group + 1] - j->begin.at[group], count = 0;
-
-    for (i = 0; i < n; i++)
-        count += lists[i].of->count.at[lists[i].at];
-    j->values.n = 0;
-    RP_TRY(rp_vec_reserve(&j->values, count + 1, err));
-    j->values.n = count;
-    return rp_time_lists_join(lists, n, j->values.at, err);
-}
-
 static enum rp_code make_rows(struct top_join *j, int64_t whole_ns, struct rp_err *err)
 {
     for (uint32_t g = 0; g < j->groups.n; g++) {
@@ -245,7 +232,14 @@ static enum rp_code make_rows(struct top_join *j, int64_t whole_ns, struct rp_er
                                  .modules = rolled ? j->modules.at[g] : RP_ABSENT_I64,
                                  .self_ns = j->self.at[g]};
 
-        RP_TRY(read_times(j, g, err));
+        const struct rp_time_list *lists = j->lists.at + j->begin.at[g];
+        size_t i, n = j->begin.at[g + 1] - j->begin.at[g], count = 0;
+        for (i = 0; i < n; i++)
+            count += lists[i].of->count.at[lists[i].at];
+        j->values.n = 0;
+        RP_TRY(rp_vec_reserve(&j->values, count + 1, err));
+        j->values.n = count;
+        RP_TRY(rp_time_lists_join(lists, n, j->values.at, err));
         if (!j->values.n)
             continue;
         fill_row(&row, j->values.at, j->values.n, whole_ns);
@@ -645,15 +639,6 @@ static enum rp_code join_counters(const struct rp_top_part *const *tops, size_t 
     return RP_OK;
 }
 
-/* Names a rank "rank 3", or if files are not ranks of one run, by its file. */
-static const char *rank_name(const struct rp_ranks *ranks, size_t i, struct rp_arena *arena)
-{
-    const char *path = ranks->parts[i].path, *slash = strrchr(path, '/');
-
-    return ranks->unrelated ? rp_arena_text(arena, slash && slash[1] ? slash + 1 : path)
-                            : rp_arena_textf(arena, "rank %d", (int)ranks->parts[i].number);
-}
-
 /* Rows with most own time come first, because by total, main would come before all others. */
 static enum rp_code join_stacks(const struct rp_ranks *ranks, const struct rp_top_part *const *tops,
                                 const struct rp_settings *settings, struct rp_result *result,
@@ -676,7 +661,12 @@ static enum rp_code join_stacks(const struct rp_ranks *ranks, const struct rp_to
     RP_TRY(rp_err_need(parts && root && names, err, "adding up stacks"));
     for (size_t i = 0; i < ranks->n; i++) {
         parts[i] = &tops[i]->stacks;
-        names[i] = rank_name(ranks, i, &result->arena);
+
+        /* Name a rank "rank 3", or if files are not ranks of one run, by its file. */
+        const char *path = ranks->parts[i].path, *slash = strrchr(path, '/');
+        names[i] = ranks->unrelated
+                       ? rp_arena_text(&result->arena, slash && slash[1] ? slash + 1 : path)
+                       : rp_arena_textf(&result->arena, "rank %d", (int)ranks->parts[i].number);
     }
     if (want.split_ranks || ranks->n > 1)
         want.ranks = names;
@@ -732,20 +722,6 @@ static enum rp_code join_lines(const struct rp_top_part *const *tops, size_t n,
     if (n)
         RP_NOTE(root, &result->arena, tops[0]->not_counted);
     return rp_arena_check(&result->arena, "adding up lines", err);
-}
-
-/* The logs of a compiler know lines, and nothing else. */
-static enum rp_code check_dumps(const struct rp_settings *settings, struct rp_err *err)
-{
-    if (!rp_settings_text(settings, "dumps"))
-        return RP_OK;
-    if (rp_top_by_of(rp_settings_text(settings, "by")) != RP_TOP_LINE)
-        return rp_err_set(err, RP_USAGE, "'--dumps' is about lines: add '--by line'");
-    for (size_t i = 0; i < sizeof not_of_logs / sizeof not_of_logs[0]; i++)
-        if (rp_settings_has(settings, not_of_logs[i]))
-            return rp_err_set(err, RP_USAGE, "'--dumps' and '--%s' cannot be combined",
-                              not_of_logs[i]);
-    return RP_OK;
 }
 
 /* An option that would be ignored is an error. */
@@ -825,7 +801,17 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
         RP_ARENA_NEW(&result->arena, const struct rp_top_part *, ranks->n + 1);
 
     RP_TRY(rp_err_need(parts, err, "adding up ranks"));
-    RP_TRY(check_dumps(settings, err));
+
+    /* The logs of a compiler know lines, and nothing else. */
+    if (rp_settings_text(settings, "dumps")) {
+        if (rp_top_by_of(rp_settings_text(settings, "by")) != RP_TOP_LINE)
+            return rp_err_set(err, RP_USAGE, "'--dumps' is about lines: add '--by line'");
+        for (size_t i = 0; i < sizeof not_of_logs / sizeof not_of_logs[0]; i++)
+            if (rp_settings_has(settings, not_of_logs[i]))
+                return rp_err_set(err, RP_USAGE, "'--dumps' and '--%s' cannot be combined",
+                                  not_of_logs[i]);
+    }
+
     RP_TRY(check_stack_options(settings, err));
     for (size_t i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;

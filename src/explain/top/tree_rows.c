@@ -486,22 +486,6 @@ static int64_t add_row(struct pruning *p, struct rp_tree_row row)
     return row.id;
 }
 
-static void add_rest(struct pruning *p, int64_t parent, int64_t depth, int64_t left, int64_t ns,
-                     int64_t backward)
-{
-    if (left)
-        add_row(p, (struct rp_tree_row){
-                       .parent = parent,
-                       .depth = depth,
-                       .name = rp_arena_textf(p->arena, "(%lld more)", (long long)left),
-                       .kind = rp_span_kind_names[RP_SPAN_REST],
-                       .members = RP_ABSENT_I64,
-                       .calls = RP_ABSENT_I64,
-                       .total_ns = ns,
-                       .self_ns = ns,
-                       .backward_ns = backward});
-}
-
 /* Adds the rows of the children of a branch, largest first; the rest becomes one more row. */
 static void add_rows_below(struct pruning *p, uint32_t at, int64_t parent, int64_t depth)
 {
@@ -533,8 +517,19 @@ static void add_rows_below(struct pruning *p, uint32_t at, int64_t parent, int64
                                             .backward_ns = b->backward_ns});
         add_rows_below(p, c, id, depth + 1);
     }
-    if (any && left_ns > 0)
-        add_rest(p, parent, depth, left, left_ns, left_backward);
+    if (any && left_ns > 0) {
+        if (left)
+            add_row(p, (struct rp_tree_row){
+                           .parent = parent,
+                           .depth = depth,
+                           .name = rp_arena_textf(p->arena, "(%lld more)", (long long)left),
+                           .kind = rp_span_kind_names[RP_SPAN_REST],
+                           .members = RP_ABSENT_I64,
+                           .calls = RP_ABSENT_I64,
+                           .total_ns = left_ns,
+                           .self_ns = left_ns,
+                           .backward_ns = left_backward});
+    }
 }
 
 /* Counts the branches down to the deepest level that is shown, and lists their times. */
