@@ -232,21 +232,6 @@ static bool find_span(struct maker *m)
     return true;
 }
 
-static void find_main_stream(struct maker *m)
-{
-    int64_t *sum = RP_ARENA_NEW(m->arena, int64_t, m->work->streams.n + 1);
-
-    for (size_t i = 0; sum && i < m->work->items.n; i++) {
-        const struct rp_work_item *x = &m->work->items.at[i];
-
-        if (x->cls == RP_WORK_COMPUTE)
-            rp_ns_add(&sum[x->stream], rp_ns_between(x->begin_ns, x->end_ns));
-    }
-    for (uint32_t s = 0; sum && s < m->work->streams.n; s++)
-        if (sum[s] > sum[m->main_stream])
-            m->main_stream = s;
-}
-
 static enum rp_code add_work(struct maker *m, const struct rp_work_item *x, struct rp_err *err)
 {
     const struct rp_trace *t = m->t;
@@ -869,7 +854,19 @@ static enum rp_code make_course(struct maker *m, struct rp_err *err)
     RP_TRY(rp_arg_key_init(&m->block, m->t, "block", err));
     RP_TRY(rp_arg_key_init(&m->bytes, m->t, "bytes", err));
     RP_TRY(intern_key(m, 0, RP_COURSE_GAP, "other work", &other, err));
-    find_main_stream(m);
+
+    /* The main stream is the one with the most compute. */
+    int64_t *sum = RP_ARENA_NEW(m->arena, int64_t, m->work->streams.n + 1);
+    for (size_t i = 0; sum && i < m->work->items.n; i++) {
+        const struct rp_work_item *x = &m->work->items.at[i];
+
+        if (x->cls == RP_WORK_COMPUTE)
+            rp_ns_add(&sum[x->stream], rp_ns_between(x->begin_ns, x->end_ns));
+    }
+    for (uint32_t s = 0; sum && s < m->work->streams.n; s++)
+        if (sum[s] > sum[m->main_stream])
+            m->main_stream = s;
+
     RP_TRY(list_issued(m, err));
     RP_TRY(number_issued(m, err));
     RP_TRY(find_waits(m, err));

@@ -540,17 +540,6 @@ static void take_out(struct rp_peer_rank *rank, struct judged *c, size_t i)
     }
 }
 
-/* If some cells of a sum are already marked, the others judge it. */
-static void mark(struct judging *j, struct judged *c)
-{
-    struct rp_peer_rank *rank = &j->ranks[c->rank];
-
-    each_cell(rank, c, take_out);
-    if (c->ref_ns > 0 && excess_of(c) > c->limit &&
-        c->dur_ns - c->ref_ns > ABNORMAL_STEP * j->step_ns)
-        each_cell(rank, c, mark_cell);
-}
-
 static enum rp_code judge_all(struct judging *j, struct rp_err *err)
 {
     struct rp_map sums = {0};
@@ -566,8 +555,16 @@ static enum rp_code judge_all(struct judging *j, struct rp_err *err)
     RP_TRY(rp_err_need(j->scratch, err, "comparing work"));
     keep_abnormal(j);
     rp_sort(j->list.at, j->list.n, sizeof *j->list.at, by_turn);
-    for (size_t i = 0; i < j->list.n; i++)
-        mark(j, &j->list.at[i]);
+    for (size_t i = 0; i < j->list.n; i++) {
+        /* If some cells of a sum are already marked, the others judge it. */
+        struct judged *c = &j->list.at[i];
+        struct rp_peer_rank *rank = &j->ranks[c->rank];
+
+        each_cell(rank, c, take_out);
+        if (c->ref_ns > 0 && excess_of(c) > c->limit &&
+            c->dur_ns - c->ref_ns > ABNORMAL_STEP * j->step_ns)
+            each_cell(rank, c, mark_cell);
+    }
     return RP_OK;
 }
 

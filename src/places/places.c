@@ -456,19 +456,6 @@ static bool is_better(const struct set *a, const struct set *b)
     return a->kind != b->kind ? a->kind < b->kind : a->cost_ns > b->cost_ns;
 }
 
-/* Sums up by rank the work that is not yet repaired. */
-static void sum_late(struct finder *f)
-{
-    f->all = (struct rp_peer_sum){0};
-    for (size_t r = 0; r < f->in->n; r++) {
-        f->sums[r] = (struct rp_peer_sum){0};
-        for (size_t s = 0; s < f->rerun.nsteps; s++)
-            if (!f->work_done[r * f->rerun.nsteps + s])
-                rp_peers_count(&f->sums[r], f->late[r][s]);
-        rp_peers_add(&f->all, &f->sums[r]);
-    }
-}
-
 static struct rp_peer_sum sum_of(const struct finder *f, const struct set *s)
 {
     struct rp_peer_sum own = {0};
@@ -705,21 +692,6 @@ static enum rp_code choose_together(struct finder *f, const double *added, doubl
     return RP_OK;
 }
 
-/* Describes loss that no place explains: most of all abnormal work. */
-static enum rp_code call_uneven(struct finder *f, double loss, struct rp_err *err)
-{
-    struct set **all = RP_ARENA_NEW(f->arena, struct set *, f->sets.n + 1);
-    size_t n = 0;
-
-    RP_TRY(rp_err_need(all, err, "comparing ranks"));
-    for (size_t i = 0; i < f->sets.n; i++)
-        if (f->sets.at[i].kind == RP_PLACE_RANK && !f->sets.at[i].taken)
-            all[n++] = &f->sets.at[i];
-    f->out->uneven_ns = loss;
-    f->out->uneven.rank = RP_NONE;
-    return describe(f, all, n, &f->out->uneven, err);
-}
-
 /* Chooses one place, or none. now: the time with the places found so far repaired. */
 static enum rp_code choose_next(struct finder *f, double now, bool *more, struct rp_err *err)
 {
@@ -734,7 +706,17 @@ static enum rp_code choose_next(struct finder *f, double now, bool *more, struct
     if (loss < least || loss < wrong)
         return RP_OK;
     RP_TRY(run_sets(f, false, end, err));
-    sum_late(f);
+
+    /* Sum up by rank the work that is not yet repaired. */
+    f->all = (struct rp_peer_sum){0};
+    for (size_t r = 0; r < f->in->n; r++) {
+        f->sums[r] = (struct rp_peer_sum){0};
+        for (size_t s = 0; s < f->rerun.nsteps; s++)
+            if (!f->work_done[r * f->rerun.nsteps + s])
+                rp_peers_count(&f->sums[r], f->late[r][s]);
+        rp_peers_add(&f->all, &f->sums[r]);
+    }
+
     for (size_t i = 0; i < f->sets.n; i++) {
         struct set *s = &f->sets.at[i];
 
@@ -751,8 +733,19 @@ static enum rp_code choose_next(struct finder *f, double now, bool *more, struct
     if (*more)
         return RP_OK;
     f->out->unsure |= top >= least && top < wrong;
-    if (top < least)
-        return call_uneven(f, loss, err);
+    if (top < least) {
+        /* Describe loss that no place explains: most of all abnormal work. */
+        struct set **all = RP_ARENA_NEW(f->arena, struct set *, f->sets.n + 1);
+        size_t n = 0;
+
+        RP_TRY(rp_err_need(all, err, "comparing ranks"));
+        for (size_t i = 0; i < f->sets.n; i++)
+            if (f->sets.at[i].kind == RP_PLACE_RANK && !f->sets.at[i].taken)
+                all[n++] = &f->sets.at[i];
+        f->out->uneven_ns = loss;
+        f->out->uneven.rank = RP_NONE;
+        return describe(f, all, n, &f->out->uneven, err);
+    }
     if (top < wrong)
         return RP_OK;
     struct set *best = smallest(f, top);

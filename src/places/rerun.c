@@ -39,21 +39,6 @@ static const struct rp_collective *member_of(const struct rp_rerun *x,
     return &x->ranks[m->rank[i]].list->list.at[m->at[i]];
 }
 
-/* Counts the slots of each collective. A collective whose operation is not in the course of its
-   rank cannot be waited for. */
-static void count_slots(struct rp_rerun *x, const struct rp_rendezvous_list *list, bool *used)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        const struct rp_rendezvous *m = &list->at[i];
-
-        used[i] = is_mutual(x, m);
-        for (uint32_t k = 0; used[i] && k < m->n; k++)
-            used[i] = x->ranks[m->rank[k]].op_of[m->at[k]] != RP_NONE;
-        for (uint32_t k = 0; used[i] && k < m->n; k++)
-            x->ranks[m->rank[k]].first[m->at[k]]++;
-    }
-}
-
 static size_t place_slots(struct rp_rerun *x)
 {
     size_t sum = 0;
@@ -118,7 +103,19 @@ static enum rp_code make_slots(struct rp_rerun *x, const struct rp_rendezvous_li
     size_t n, nmatched = 0;
 
     RP_TRY(rp_err_need(used, err, "running ranks again"));
-    count_slots(x, list, used);
+
+    /* Count the slots of each collective. A collective whose operation is not in the course of its
+       rank cannot be waited for. */
+    for (size_t i = 0; i < list->n; i++) {
+        const struct rp_rendezvous *m = &list->at[i];
+
+        used[i] = is_mutual(x, m);
+        for (uint32_t k = 0; used[i] && k < m->n; k++)
+            used[i] = x->ranks[m->rank[k]].op_of[m->at[k]] != RP_NONE;
+        for (uint32_t k = 0; used[i] && k < m->n; k++)
+            x->ranks[m->rank[k]].first[m->at[k]]++;
+    }
+
     for (size_t i = 0; i < list->n; i++)
         nmatched += used[i];
     n = place_slots(x);

@@ -161,19 +161,6 @@ static double ratio(int64_t part, int64_t whole)
 
 /* ------------------------------------------------------------------ the baseline */
 
-static enum rp_code fill_path(struct answer_ctx *a, struct rp_err *err)
-{
-    struct rp_sim_answer *out = a->out;
-
-    out->path = RP_ARENA_NEW(a->arena, struct rp_sim_bound, RP_SIM_PATH_PARTS);
-    RP_TRY(rp_err_need(out->path, err, "simulating"));
-    for (size_t i = 0; i < RP_SIM_PATH_PARTS; i++)
-        if (a->path.ns[i] > 0)
-            out->path[out->npath++] = (struct rp_sim_bound){rp_sim_path_name(i), a->path.ns[i],
-                                                            ratio(a->path.ns[i], a->path.total_ns)};
-    return RP_OK;
-}
-
 /* An interval that is being widened. */
 struct interval {
     int64_t predicted_ns, base_ns; /* with the what-if, and without it */
@@ -319,7 +306,14 @@ static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
     b->simulated_ns = a->distance_ns;
     a->wants_path = a->by_rank = true;
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
-    RP_TRY(fill_path(a, err));
+
+    struct rp_sim_answer *out = a->out;
+    out->path = RP_ARENA_NEW(a->arena, struct rp_sim_bound, RP_SIM_PATH_PARTS);
+    RP_TRY(rp_err_need(out->path, err, "simulating"));
+    for (size_t i = 0; i < RP_SIM_PATH_PARTS; i++)
+        if (a->path.ns[i] > 0)
+            out->path[out->npath++] = (struct rp_sim_bound){rp_sim_path_name(i), a->path.ns[i],
+                                                            ratio(a->path.ns[i], a->path.total_ns)};
     struct interval x = interval_begin(b->unprofiled_ns, b->unprofiled_ns);
     RP_TRY(include_cost_doubt(a, NULL, &x, err));
     RP_TRY(include_transport_doubt(a, &x, err));
@@ -509,19 +503,6 @@ static void note_ranks(struct answer_ctx *a, size_t given)
                  "the clocks of the ranks disagree: they are aligned by the ends of collectives");
 }
 
-static void note_expanded(struct answer_ctx *a)
-{
-    if (a->expand.shape == RP_EXPAND_WHOLE)
-        return;
-    add_note(a, a->expanded || a->whole
-                    ? rp_arena_textf(a->arena,
-                                     "%zu collectives are expanded into their hops; %zu are not: "
-                                     "they are of other kinds, or some of their ranks are missing",
-                                     a->expanded, a->whole)
-                    : "nothing was expanded: the given ranks share no collectives, or their sends "
-                      "and receives were recorded");
-}
-
 /* Notes how well the profiler's cost is known, and which records besides spans and calls it
    includes. */
 static void note_cost(struct answer_ctx *a)
@@ -542,18 +523,6 @@ static void note_cost(struct answer_ctx *a)
                                    first->with_shapes ? "shapes" : "",
                                    first->with_shapes && first->with_frames ? " and " : "",
                                    first->with_frames ? "Python frames" : ""));
-}
-
-static enum rp_code note_transport(struct answer_ctx *a, struct rp_err *err)
-{
-    struct rp_transport t = {0};
-
-    if (a->leant)
-        RP_TRY(rp_transport_fit(&a->run, &t, err));
-    if (t.n && t.one_size)
-        add_note(a, "all recorded all-reduces have about the same size, so latency and bandwidth "
-                    "cannot be separated: intervals are wide");
-    return RP_OK;
 }
 
 static void note_steps(struct answer_ctx *a)
@@ -617,29 +586,42 @@ static void note_prediction(struct answer_ctx *a, const struct rp_sim_prediction
                              : ""));
 }
 
-/* Notes first that it does not apply, or only to a part. */
-static void note_standing(struct answer_ctx *a, const struct rp_sim_prediction *p)
-{
-    if (p->impossible || !p->because || !p->applies || !strcmp(p->applies, "yes"))
-        return;
-    add_note(a, rp_arena_textf(a->arena, "%s %s: %s", p->what_if,
-                               strcmp(p->applies, "no") ? "applies to a part of a step"
-                                                        : "does not apply",
-                               p->because));
-}
-
 static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err *err)
 {
     const struct rp_sim_part *first = a->run.parts[0];
 
-    for (size_t i = 0; i < a->out->npredictions; i++)
-        note_standing(a, &a->out->predictions[i]);
+    for (size_t i = 0; i < a->out->npredictions; i++) {
+        /* Note first that it does not apply, or only to a part. */
+        const struct rp_sim_prediction *p = &a->out->predictions[i];
+        if (p->impossible || !p->because || !p->applies || !strcmp(p->applies, "yes"))
+            continue;
+        add_note(a, rp_arena_textf(a->arena, "%s %s: %s", p->what_if,
+                                   strcmp(p->applies, "no") ? "applies to a part of a step"
+                                                            : "does not apply",
+                                   p->because));
+    }
     for (size_t i = 0; i < first->remarks.n; i++)
         add_note(a, rp_arena_text(a->arena, first->remarks.at[i]));
     note_ranks(a, given);
-    note_expanded(a);
+    if (a->expand.shape != RP_EXPAND_WHOLE) {
+        add_note(a,
+                 a->expanded || a->whole
+                     ? rp_arena_textf(a->arena,
+                                      "%zu collectives are expanded into their hops; %zu are not: "
+                                      "they are of other kinds, or some of their ranks are missing",
+                                      a->expanded, a->whole)
+                     : "nothing was expanded: the given ranks share no collectives, or their sends "
+                       "and receives were recorded");
+    }
     note_cost(a);
-    RP_TRY(note_transport(a, err));
+
+    /* How the transport was fitted is only of interest if an interval leans on it. */
+    struct rp_transport t = {0};
+    if (a->leant)
+        RP_TRY(rp_transport_fit(&a->run, &t, err));
+    if (t.n && t.one_size)
+        add_note(a, "all recorded all-reduces have about the same size, so latency and bandwidth "
+                    "cannot be separated: intervals are wide");
     note_steps(a);
     for (size_t i = 0; i < a->out->npredictions; i++)
         note_prediction(a, &a->out->predictions[i]);
@@ -647,16 +629,6 @@ static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err 
 }
 
 /* ------------------------------------------------------------------ the answer */
-
-static enum rp_code fill_standing(struct answer_ctx *a, const char *text,
-                                  struct rp_sim_prediction *p, struct rp_err *err)
-{
-    enum rp_whatif_verdict verdict;
-
-    RP_TRY(rp_whatif_stands(&a->run, text, a->arena, &verdict, &p->because, err));
-    p->applies = rp_whatif_verdict_name(verdict);
-    return RP_OK;
-}
 
 /* If none can be answered, that is an error with the reason of the first. */
 static enum rp_code fill_predictions(struct answer_ctx *a, const struct rp_sim_asked *asked,
@@ -676,7 +648,10 @@ static enum rp_code fill_predictions(struct answer_ctx *a, const struct rp_sim_a
         } else if (code != RP_OK)
             rp_err_set(err, code, "%s", why.text);
         RP_TRY(code);
-        RP_TRY(fill_standing(a, asked->whatifs[i], p, err));
+
+        enum rp_whatif_verdict verdict;
+        RP_TRY(rp_whatif_stands(&a->run, asked->whatifs[i], a->arena, &verdict, &p->because, err));
+        p->applies = rp_whatif_verdict_name(verdict);
     }
     a->out->npredictions = asked->nwhatifs;
     if (!impossible || impossible < asked->nwhatifs)

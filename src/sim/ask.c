@@ -326,20 +326,6 @@ static enum rp_code simulate_join(const struct rp_ranks *ranks, const struct rp_
     return answer_parts(parts, n, &about, settings, result, err);
 }
 
-static enum rp_code simulate_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                 const struct rp_settings *settings, struct rp_result *result,
-                                 struct rp_err *err)
-{
-    RP_SCOPED(rp_sim_part_release) struct rp_sim_part part = {0};
-    const struct rp_sim_part *parts[] = {&part};
-    RP_SCOPED(rp_job_release) struct rp_job job = {0};
-
-    RP_TRY(rp_load_job(ctx, dataset, &job, err));
-    RP_TRY(rp_job_align(&job, err));
-    RP_TRY(rp_sim_part_of_job(&part, &job, err));
-    return answer_parts(parts, 1, NULL, settings, result, err);
-}
-
 static bool wants_help(const struct rp_settings *settings)
 {
     const char *text;
@@ -358,8 +344,16 @@ static enum rp_code simulate_run(struct rp_ctx *ctx, const struct rp_dataset *da
         return rp_sim_answer_help(&result->arena, result->root, err);
     if (!dataset)
         return rp_err_set(err, RP_USAGE, "'simulate' needs a trace, or '--what-if help'");
-    if (rp_dataset_is_job(dataset))
-        return simulate_job(ctx, dataset, settings, result, err);
+    if (rp_dataset_is_job(dataset)) {
+        RP_SCOPED(rp_sim_part_release) struct rp_sim_part part = {0};
+        const struct rp_sim_part *parts[] = {&part};
+        RP_SCOPED(rp_job_release) struct rp_job job = {0};
+
+        RP_TRY(rp_load_job(ctx, dataset, &job, err));
+        RP_TRY(rp_job_align(&job, err));
+        RP_TRY(rp_sim_part_of_job(&part, &job, err));
+        return answer_parts(parts, 1, NULL, settings, result, err);
+    }
     return rp_ask_ranks(ctx, dataset, settings, &rp_ask_simulate.ranks, result, err);
 }
 

@@ -179,19 +179,6 @@ static bool has_backward(const struct rp_sim_part *part)
 
 /* ------------------------------------------------------------------ ratios */
 
-/* Asks for the ratio from fp32 to another format; false if that was not measured. */
-static bool ask_ratio(const struct ratio_ctx *c, const struct rp_sample *from, enum rp_number type,
-                      struct rp_learned_ratio *out)
-{
-    struct rp_learned_time now;
-    struct rp_sample to = *from;
-
-    to.type = (uint8_t)type;
-    to.bytes = from->bytes * rp_number_bytes(type) / rp_number_bytes((enum rp_number)from->type);
-    return rp_learned_predict(c->model, from, &now) && now.provenance != RP_ASSUMED &&
-           rp_learned_ratio_of(c->model, from, &to, out) && out->provenance != RP_ASSUMED;
-}
-
 static bool is_same_sample(const struct rp_sample *a, const struct rp_sample *b)
 {
     return a->type == b->type && a->kind == b->kind && rp_sample_same_shape(a, b) &&
@@ -209,7 +196,15 @@ static bool ratio_to(struct ratio_ctx *c, const struct rp_sample *from, enum rp_
             *out = c->answers.at[i].ratio;
             return c->answers.at[i].known;
         }
-    fresh.known = ask_ratio(c, from, type, out);
+
+    /* Ask for the ratio from fp32 to another format; false if that was not measured. */
+    struct rp_learned_time now;
+    struct rp_sample to = *from;
+    to.type = (uint8_t)type;
+    to.bytes = from->bytes * rp_number_bytes(type) / rp_number_bytes((enum rp_number)from->type);
+    fresh.known = rp_learned_predict(c->model, from, &now) && now.provenance != RP_ASSUMED &&
+                  rp_learned_ratio_of(c->model, from, &to, out) && out->provenance != RP_ASSUMED;
+
     if (fresh.known)
         fresh.ratio = *out;
     if (c->answers.n < REMEMBERED)

@@ -74,14 +74,6 @@ static const struct rp_whatif *row_of(struct trying *t, const char *text)
                                                                            : NULL;
 }
 
-static enum rp_code push_more(struct trying *t, const struct rp_whatif *row)
-{
-    for (size_t i = 0; i < t->asked->nmore; i++)
-        if (row_of(t, t->asked->more[i]) == row)
-            RP_TRY(push_change(t, row, t->asked->more[i], RP_WHATIF_APPLIES, NULL));
-    return RP_OK;
-}
-
 static int by_effort(const void *pa, const void *pb)
 {
     const struct rp_whatif *a = *(const struct rp_whatif *const *)pa;
@@ -103,7 +95,11 @@ static enum rp_code list_changes(struct trying *t)
     for (i = 0; i < n; i++) {
         if (rows[i]->move && (!asked->wants || asked->wants(rows[i], asked->user)))
             RP_TRY(propose(t, rows[i]));
-        RP_TRY(push_more(t, rows[i]));
+
+        /* What was asked for besides the proposals. */
+        for (size_t k = 0; k < t->asked->nmore; k++)
+            if (row_of(t, t->asked->more[k]) == rows[i])
+                RP_TRY(push_change(t, rows[i], t->asked->more[k], RP_WHATIF_APPLIES, NULL));
     }
     return RP_OK;
 }

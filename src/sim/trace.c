@@ -129,18 +129,6 @@ static enum rp_code add_track(struct trace_ctx *t, uint32_t rank, bool device, c
     return rp_builder_track(t->b, id, 0, text, true, out, err);
 }
 
-static enum rp_code add_lanes(struct trace_ctx *t, struct rp_err *err)
-{
-    for (size_t i = 0; i < t->run->graph->lanes.n; i++) {
-        const struct rp_sg_lane *lane = &t->run->graph->lanes.at[i];
-        rp_track track;
-
-        RP_TRY(add_track(t, lane->rank, lane->device, lane->label, &track, err));
-        RP_TRY(rp_vec_push(&t->lanes, track, err));
-    }
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ ranks */
 
 static enum rp_code name_process(struct trace_ctx *t, size_t rank, bool device, struct rp_err *err)
@@ -333,19 +321,6 @@ static enum rp_code row_for(struct trace_ctx *t, uint32_t task, rp_track *out, s
     return rp_vec_push(&t->rows, row, err);
 }
 
-static enum rp_code add_loose(struct trace_ctx *t, struct rp_err *err)
-{
-    rp_track track;
-
-    if (t->loose.n)
-        qsort_r(t->loose.at, t->loose.n, sizeof *t->loose.at, rp_sim_by_start, t->begin_ns.at);
-    for (size_t i = 0; i < t->loose.n; i++) {
-        RP_TRY(row_for(t, t->loose.at[i], &track, err));
-        RP_TRY(add_task(t, t->loose.at[i], track, err));
-    }
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ steps */
 
 /* Marks that begin at the same time, as with a host that takes no time, have no room for what was
@@ -490,26 +465,22 @@ static enum rp_code shift_steps(struct trace_ctx *t, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code mark_shifted(struct trace_ctx *t, struct rp_err *err)
-{
-    struct rp_raw raw = {.origin = t->mark};
-    char name[40];
-
-    for (size_t i = 0; i < t->shift_ns.n; i++) {
-        snprintf(name, sizeof name, "ProfilerStep#%zu", i);
-        RP_TRY(intern(t, name, &raw.name, err));
-        RP_TRY(add_track(t, 0, false, "steps", &raw.track, err));
-        raw.ts_ns = t->shift_ns.at[i];
-        raw.dur_ns = t->shift_ns.at[i + 1] - t->shift_ns.at[i];
-        RP_TRY(rp_builder_add(t->b, &raw, err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code add_steps(struct trace_ctx *t, struct rp_err *err)
 {
-    if (t->run->parts[0]->parallel_steps)
-        return mark_shifted(t, err);
+    if (t->run->parts[0]->parallel_steps) {
+        struct rp_raw raw = {.origin = t->mark};
+        char name[40];
+
+        for (size_t i = 0; i < t->shift_ns.n; i++) {
+            snprintf(name, sizeof name, "ProfilerStep#%zu", i);
+            RP_TRY(intern(t, name, &raw.name, err));
+            RP_TRY(add_track(t, 0, false, "steps", &raw.track, err));
+            raw.ts_ns = t->shift_ns.at[i];
+            raw.dur_ns = t->shift_ns.at[i + 1] - t->shift_ns.at[i];
+            RP_TRY(rp_builder_add(t->b, &raw, err));
+        }
+        return RP_OK;
+    }
     if (!t->run->parts[0]->has_steps)
         return RP_OK;
     RP_TRY(part_marks(t, err));
@@ -584,7 +555,16 @@ static enum rp_code add_tasks(struct trace_ctx *t, struct rp_err *err)
             RP_TRY(add_task(t, i, t->lanes.at[rp_sim_node(t->run, i)->lane], err));
         else
             RP_TRY(rp_vec_push(&t->loose, i, err));
-    RP_TRY(add_loose(t, err));
+
+    /* Tasks without a row of their own, in the order of their starts. */
+    rp_track track;
+    if (t->loose.n)
+        qsort_r(t->loose.at, t->loose.n, sizeof *t->loose.at, rp_sim_by_start, t->begin_ns.at);
+    for (size_t k = 0; k < t->loose.n; k++) {
+        RP_TRY(row_for(t, t->loose.at[k], &track, err));
+        RP_TRY(add_task(t, t->loose.at[k], track, err));
+    }
+
     return add_arrows(t, err);
 }
 
@@ -595,7 +575,13 @@ static enum rp_code fill_trace(struct trace_ctx *t, struct rp_err *err)
     RP_TRY(intern(t, "pytorch", &head->framework, err));
     RP_TRY(add_tables(t, err));
     RP_TRY(add_ranks(t, err));
-    RP_TRY(add_lanes(t, err));
+    for (size_t i = 0; i < t->run->graph->lanes.n; i++) {
+        const struct rp_sg_lane *lane = &t->run->graph->lanes.at[i];
+        rp_track track;
+
+        RP_TRY(add_track(t, lane->rank, lane->device, lane->label, &track, err));
+        RP_TRY(rp_vec_push(&t->lanes, track, err));
+    }
     RP_TRY(number_launches(t, err));
     RP_TRY(shift_steps(t, err));
     RP_TRY(add_steps(t, err));

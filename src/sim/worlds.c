@@ -19,16 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void reset_run(struct rp_worlds *x)
-{
-    memset(x->run.gone.at, 0, x->run.gone.n);
-    x->run.edges_factor = 1;
-    x->run.way = RP_WAY_ANY;
-    x->run.leans = 0;
-    x->run.uses_transport = false;
-    x->run.latency_doubt = x->run.rate_doubt = NULL;
-}
-
 static enum rp_code run_all(struct rp_worlds *x, int64_t *step_ns, struct rp_err *err)
 {
     struct rp_sim_result r = {0};
@@ -39,21 +29,6 @@ static enum rp_code run_all(struct rp_worlds *x, int64_t *step_ns, struct rp_err
     rp_sim_result_release(&r);
     x->evaluated++;
     return code;
-}
-
-/* Finds how far the transport of another run may be from the recorded one; 0 if there is none. */
-static enum rp_code find_transport(struct rp_worlds *x, struct rp_err *err)
-{
-    struct rp_transport t = {0};
-
-    for (uint32_t i = 0; i < rp_sim_nnodes(&x->run); i++)
-        if (rp_sim_is_comm(&x->run, i)) {
-            RP_TRY(rp_transport_fit(&x->run, &t, err));
-            break;
-        }
-    x->transport_doubt = t.n ? rp_transport_doubt(&t) : 0;
-    x->one_size = t.n && t.one_size;
-    return RP_OK;
 }
 
 /* Finds whether half of the steps are further from their median than half of it. */
@@ -76,16 +51,6 @@ static enum rp_code compare_steps(struct rp_worlds *x, const struct rp_sim_part 
     return RP_OK;
 }
 
-/* Counts the ranks that were given, including those that others represent. */
-static size_t count_given(size_t n, const uint32_t *weights)
-{
-    size_t i, sum = 0;
-
-    for (i = 0; i < n; i++)
-        sum += weights ? weights[i] : 1;
-    return sum;
-}
-
 enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const *parts, size_t n,
                             const uint32_t *weights, struct rp_err *err)
 {
@@ -95,7 +60,13 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
     RP_TRY(rp_sim_run_init(&x->run, parts, n, err));
     if (x->run.nranks == n)
         x->run.weights = weights;
-    x->given = count_given(n, weights);
+
+    /* Count the ranks that were given, including those that others represent. */
+    size_t k, sum = 0;
+    for (k = 0; k < n; k++)
+        sum += weights ? weights[k] : 1;
+    x->given = sum;
+
     RP_TRY(compare_steps(x, parts[0], err));
     x->recorded_ns = rp_sim_measured_ns(&x->run);
     RP_TRY(run_all(x, &x->simulated_ns, err));
@@ -107,7 +78,18 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
                        ? fabs((double)(x->simulated_ns - x->recorded_ns)) / (double)x->recorded_ns
                        : 0;
     x->doubt = rp_sim_spread(parts[0]) + error;
-    return find_transport(x, err);
+
+    /* Find how far the transport of another run may be from the recorded one; 0 if there is none.
+     */
+    struct rp_transport t = {0};
+    for (uint32_t i = 0; i < rp_sim_nnodes(&x->run); i++)
+        if (rp_sim_is_comm(&x->run, i)) {
+            RP_TRY(rp_transport_fit(&x->run, &t, err));
+            break;
+        }
+    x->transport_doubt = t.n ? rp_transport_doubt(&t) : 0;
+    x->one_size = t.n && t.one_size;
+    return RP_OK;
 }
 
 void rp_worlds_release(struct rp_worlds *x)
@@ -138,7 +120,12 @@ static enum rp_code run_changed(struct rp_worlds *x, int64_t *step_ns, struct rp
 
 static enum rp_code apply_change(struct rp_worlds *x, const char *text, struct rp_err *err)
 {
-    reset_run(x);
+    memset(x->run.gone.at, 0, x->run.gone.n);
+    x->run.edges_factor = 1;
+    x->run.way = RP_WAY_ANY;
+    x->run.leans = 0;
+    x->run.uses_transport = false;
+    x->run.latency_doubt = x->run.rate_doubt = NULL;
     return *text ? rp_whatif_apply(&x->run, text, err) : RP_OK;
 }
 

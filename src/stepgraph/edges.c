@@ -39,17 +39,6 @@ enum rp_code rp_sg_add_edge(struct rp_stepgraph *g, uint32_t from, uint32_t to, 
 
 /* ------------------------------------------------------------------ threads */
 
-static enum rp_code link_cut(struct rp_sg_builder *b, const struct rp_sg_cut *c, struct rp_err *err)
-{
-    uint32_t from, to = rp_sg_node_from(b->g, c->lane, c->at_ns);
-
-    if (to == RP_NONE || (c->item == RP_SG_NO_ITEM && c->other == RP_SG_NO_LANE))
-        return RP_OK;
-    from = c->item != RP_SG_NO_ITEM ? rp_sg_item_end(b, c->item)
-                                    : rp_sg_node_before(b->g, c->other, c->other_ns);
-    return from == RP_NONE ? RP_OK : rp_sg_add_edge(b->g, from, to, c->kind, c->flags, err);
-}
-
 /* Returns the kind of order between the arrival of a host collective and the collective itself. */
 static uint8_t order_kind(const struct rp_stepgraph *g, uint32_t node)
 {
@@ -64,8 +53,17 @@ enum rp_code rp_sg_link_threads(struct rp_sg_builder *b, struct rp_err *err)
     for (uint32_t lane = 0; lane < b->threads.n; lane++)
         for (uint32_t i = g->lanes.at[lane].first + 1; i < g->lanes.at[lane].end; i++)
             RP_TRY(rp_sg_add_edge(g, i - 1, i, order_kind(g, i), 0, err));
-    for (size_t k = 0; k < b->cuts.n; k++)
-        RP_TRY(link_cut(b, &b->cuts.at[k], err));
+    for (size_t k = 0; k < b->cuts.n; k++) {
+        const struct rp_sg_cut *c = &b->cuts.at[k];
+        uint32_t from, to = rp_sg_node_from(b->g, c->lane, c->at_ns);
+
+        if (to == RP_NONE || (c->item == RP_SG_NO_ITEM && c->other == RP_SG_NO_LANE))
+            continue;
+        from = c->item != RP_SG_NO_ITEM ? rp_sg_item_end(b, c->item)
+                                        : rp_sg_node_before(b->g, c->other, c->other_ns);
+        if (from != RP_NONE)
+            RP_TRY(rp_sg_add_edge(b->g, from, to, c->kind, c->flags, err));
+    }
     return RP_OK;
 }
 

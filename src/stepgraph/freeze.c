@@ -120,25 +120,21 @@ static int by_start(const void *pa, const void *pb, void *user)
     return (a > b) - (a < b);
 }
 
-static enum rp_code list_late(struct order_ctx *s, struct rp_err *err)
-{
-    s->opened = true;
-    RP_TRY(rp_vec_reserve(&s->late, s->g->nodes.n, err));
-    for (uint32_t i = 0; i < s->g->nodes.n; i++)
-        if (s->missing.at[i] != UINT32_MAX)
-            s->late.at[s->late.n++] = i;
-    qsort_r(s->late.at, s->late.n, sizeof *s->late.at, by_start, s->g->nodes.at);
-    return RP_OK;
-}
-
 /* Frees the first node that is left: edges from nodes not yet in order come from the origin
    instead. */
 static enum rp_code open_circle(struct order_ctx *s, struct rp_err *err)
 {
     struct rp_stepgraph *g = s->g;
 
-    if (!s->opened)
-        RP_TRY(list_late(s, err));
+    if (!s->opened) {
+        /* Nodes that still wait for others are on a circle, or after one. */
+        s->opened = true;
+        RP_TRY(rp_vec_reserve(&s->late, s->g->nodes.n, err));
+        for (uint32_t i = 0; i < s->g->nodes.n; i++)
+            if (s->missing.at[i] != UINT32_MAX)
+                s->late.at[s->late.n++] = i;
+        qsort_r(s->late.at, s->late.n, sizeof *s->late.at, by_start, s->g->nodes.at);
+    }
     while (s->missing.at[s->late.at[s->next_late]] == UINT32_MAX)
         s->next_late++;
     uint32_t node = s->late.at[s->next_late];

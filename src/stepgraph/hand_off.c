@@ -380,19 +380,6 @@ static enum rp_code walk_changes(struct hand_off_ctx *p, struct rp_err *err)
 
 RP_ORDER(by_leave, struct leave, RP_UP(ns), RP_UP(lane))
 
-/* Lists the ends of all collectives that carriers of a process carried. */
-static enum rp_code list_leaves(struct hand_off_ctx *p, uint32_t process, struct rp_err *err)
-{
-    p->leaves.n = 0;
-    for (uint32_t lane = 0; lane < p->b->threads.n; lane++)
-        for (size_t i = p->first_carried.at[lane];
-             process_of(p, lane) == process && i < p->first_carried.at[lane + 1]; i++)
-            RP_TRY(rp_vec_push(&p->leaves, ((struct leave){p->carried.at[i].end_ns, lane}), err));
-    if (p->leaves.n)
-        qsort(p->leaves.at, p->leaves.n, sizeof *p->leaves.at, by_leave);
-    return RP_OK;
-}
-
 /* Whether a span of a thread lies inside a time in which the thread counts as busy. */
 static bool is_inside_busy(const struct hand_off_ctx *p, int64_t begin_ns, int64_t end_ns)
 {
@@ -417,18 +404,6 @@ static int64_t busy_until(const struct hand_off_ctx *p, uint32_t lane, int64_t n
                : ns;
 }
 
-static enum rp_code cut_wait(struct hand_off_ctx *p, rp_event wait, struct rp_err *err)
-{
-    int64_t begin = p->b->t->ev.ts_ns[wait], end = rp_event_end_ns(p->b->t, wait);
-    size_t low;
-
-    RP_LOWER_BOUND(low, p->leaves.n, p->leaves.at[low].ns <= rp_ns_sum(end, LEAVES_NS));
-    const struct leave *left = low ? &p->leaves.at[low - 1] : NULL;
-    if (!left || left->ns <= begin || !is_inside_busy(p, begin, end))
-        return RP_OK;
-    return add_hand_off(p, begin, end, left->lane, busy_until(p, left->lane, end), 0, err);
-}
-
 /* Cuts waits only in times in which a thread counts as busy: those in between are found by the
    walk. */
 static enum rp_code cut_waits(struct hand_off_ctx *p, struct rp_err *err)
@@ -445,9 +420,25 @@ static enum rp_code cut_waits(struct hand_off_ctx *p, struct rp_err *err)
                 continue;
             if (process != process_of(p, p->lane)) {
                 process = process_of(p, p->lane);
-                RP_TRY(list_leaves(p, process, err));
+
+                /* List the ends of all collectives that carriers of a process carried. */
+                p->leaves.n = 0;
+                for (uint32_t lane = 0; lane < p->b->threads.n; lane++)
+                    for (size_t i = p->first_carried.at[lane];
+                         process_of(p, lane) == process && i < p->first_carried.at[lane + 1]; i++)
+                        RP_TRY(rp_vec_push(&p->leaves,
+                                           ((struct leave){p->carried.at[i].end_ns, lane}), err));
+                if (p->leaves.n)
+                    qsort(p->leaves.at, p->leaves.n, sizeof *p->leaves.at, by_leave);
             }
-            RP_TRY(cut_wait(p, e, err));
+
+            int64_t begin = p->b->t->ev.ts_ns[e], end = rp_event_end_ns(p->b->t, e);
+            size_t low;
+            RP_LOWER_BOUND(low, p->leaves.n, p->leaves.at[low].ns <= rp_ns_sum(end, LEAVES_NS));
+            const struct leave *left = low ? &p->leaves.at[low - 1] : NULL;
+            if (!left || left->ns <= begin || !is_inside_busy(p, begin, end))
+                continue;
+            RP_TRY(add_hand_off(p, begin, end, left->lane, busy_until(p, left->lane, end), 0, err));
         }
     }
     return RP_OK;

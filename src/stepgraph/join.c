@@ -26,20 +26,6 @@ struct join_ctx {
 
 /* ------------------------------------------------------------------ concatenating ranks */
 
-static enum rp_code add_names(struct join_ctx *j, const struct rp_stepgraph *g, uint32_t *name_of,
-                              struct rp_err *err)
-{
-    uint32_t id;
-
-    for (size_t i = 0; i < g->names.n; i++) {
-        RP_TRY(rp_strtab_intern(&j->names, g->names.at[i], strlen(g->names.at[i]), &id, err));
-        while (j->out->names.n <= id)
-            RP_TRY(rp_vec_push(&j->out->names, g->names.at[i], err));
-        name_of[i] = id;
-    }
-    return RP_OK;
-}
-
 static enum rp_code add_lanes(struct join_ctx *j, uint32_t r, uint32_t base, struct rp_err *err)
 {
     const struct rp_stepgraph *g = j->ranks[r].graph;
@@ -91,7 +77,14 @@ static enum rp_code add_rank(struct join_ctx *j, uint32_t r, struct rp_err *err)
     j->out->begin_ns = begin < j->out->begin_ns ? begin : j->out->begin_ns;
     j->out->end_ns = end > j->out->end_ns ? end : j->out->end_ns;
     j->out->ndropped += g->ndropped;
-    RP_TRY(add_names(j, g, name_of, err));
+
+    uint32_t id;
+    for (size_t i = 0; i < g->names.n; i++) {
+        RP_TRY(rp_strtab_intern(&j->names, g->names.at[i], strlen(g->names.at[i]), &id, err));
+        while (j->out->names.n <= id)
+            RP_TRY(rp_vec_push(&j->out->names, g->names.at[i], err));
+        name_of[i] = id;
+    }
     RP_TRY(add_nodes(j, r, name_of, err));
     RP_TRY(add_lanes(j, r, base, err));
     RP_TRY(rp_vec_reserve(&j->out->edges, g->edges.n, err));
@@ -172,18 +165,6 @@ static enum rp_code add_meeting(struct join_ctx *j, const struct rp_rendezvous *
     return RP_OK;
 }
 
-/* Nodes that began inside a collective which now begins later begin after its arrival. */
-static void move_starts(struct rp_stepgraph *g)
-{
-    for (size_t i = 0; i < g->edges.n; i++) {
-        struct rp_sg_edge *e = &g->edges.at[i];
-
-        if ((e->flags & RP_SG_FROM_START) &&
-            g->nodes.at[e->from].start_ns > g->nodes.at[e->to].start_ns)
-            e->from--;
-    }
-}
-
 /* ------------------------------------------------------------------ all of it */
 
 static enum rp_code alloc_join(struct join_ctx *j, struct rp_err *err)
@@ -223,7 +204,16 @@ static enum rp_code join_all(struct join_ctx *j, struct rp_err *err)
         RP_TRY(rp_sg_add_edge(j->out, 0, j->join->first_node[r], RP_SG_AFTER, 0, err));
     for (size_t k = 0; k < m->n; k++)
         RP_TRY(add_meeting(j, &m->at[k], err));
-    move_starts(j->out);
+
+    /* Nodes that began inside a collective which now begins later begin after its arrival. */
+    struct rp_stepgraph *g = j->out;
+    for (size_t i = 0; i < g->edges.n; i++) {
+        struct rp_sg_edge *e = &g->edges.at[i];
+        if ((e->flags & RP_SG_FROM_START) &&
+            g->nodes.at[e->from].start_ns > g->nodes.at[e->to].start_ns)
+            e->from--;
+    }
+
     return rp_sg_freeze(j->out, err);
 }
 

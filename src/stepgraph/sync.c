@@ -257,15 +257,6 @@ struct last_item {
     uint32_t item; /* or RP_SG_NO_ITEM */
 };
 
-static void advance(const struct rp_sg_builder *b, struct last_item *last, int64_t ns)
-{
-    const struct rp_work_item *items = b->work->items.at;
-
-    for (; last->next < b->work->items.n && items[last->next].begin_ns < ns; last->next++)
-        if (last->item == RP_SG_NO_ITEM || items[last->next].end_ns >= items[last->item].end_ns)
-            last->item = (uint32_t)last->next;
-}
-
 /* Whether a thread is quiet before its busy time i; *item is the work whose end ended that, or
    RP_SG_NO_ITEM. */
 static bool is_quiet(const struct rp_sg_builder *b, size_t i, struct last_item *last,
@@ -276,7 +267,11 @@ static bool is_quiet(const struct rp_sg_builder *b, size_t i, struct last_item *
     *item = RP_SG_NO_ITEM;
     if (rp_ns_between(from, to) < QUIET_NS)
         return false;
-    advance(b, last, to);
+
+    const struct rp_work_item *items = b->work->items.at;
+    for (; last->next < b->work->items.n && items[last->next].begin_ns < to; last->next++)
+        if (last->item == RP_SG_NO_ITEM || items[last->next].end_ns >= items[last->item].end_ns)
+            last->item = (uint32_t)last->next;
     end = last->item == RP_SG_NO_ITEM ? INT64_MIN : b->work->items.at[last->item].end_ns;
     if (end > from && rp_ns_between(end, to) <= RP_SG_SOON_NS &&
         rp_ns_between(to, end) <= RP_SG_SOON_NS) /* clocks of the device are not exact */
@@ -312,22 +307,6 @@ static enum rp_code cut_quiet(struct rp_sg_builder *b, uint32_t lane, size_t i, 
                           .flags = RP_SG_INFERRED};
 
     return rp_vec_push(&b->cuts, c, err);
-}
-
-static enum rp_code find_silent(struct rp_sg_builder *b, uint32_t lane, struct rp_err *err)
-{
-    const struct rp_sg_thread *thread = &b->threads.at[lane];
-    struct last_item last = {0, RP_SG_NO_ITEM};
-    uint32_t item;
-
-    if (!waits_silently(b, thread))
-        return RP_OK;
-    for (size_t i = thread->first_busy + 1; i < thread->end_busy; i++) {
-        is_quiet(b, i, &last, &item);
-        if (item != RP_SG_NO_ITEM)
-            RP_TRY(cut_quiet(b, lane, i, item, err));
-    }
-    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ waits inside operators */
@@ -523,22 +502,6 @@ static enum rp_code cut_results(struct rp_sg_builder *b, const struct launched_w
     return RP_OK;
 }
 
-static enum rp_code find_results(struct rp_sg_builder *b, struct rp_err *err)
-{
-    struct launched_work work = {0};
-    struct rp_workload workload;
-    enum rp_code code = rp_workload_find(b->t, &workload, err);
-
-    if (code != RP_OK ||
-        (workload.framework != RP_FRAMEWORK_JAX && workload.framework != RP_FRAMEWORK_TENSORFLOW))
-        return code;
-    code = list_launched(b, &work, err);
-    for (uint32_t lane = 0; code == RP_OK && lane < b->threads.n; lane++)
-        code = cut_results(b, &work, lane, err);
-    RP_EACH(rp_vec_release, &work.items, &work.end);
-    return code;
-}
-
 static enum rp_code note_launches(struct sync_ctx *s, struct rp_err *err)
 {
     const struct rp_work *work = s->b->work;
@@ -564,10 +527,32 @@ static enum rp_code find_syncs(struct sync_ctx *s, struct rp_err *err)
     for (uint32_t lane = 0; lane < b->threads.n; lane++)
         for (size_t i = b->threads.at[lane].first_span; i < b->threads.at[lane].end_span; i++)
             RP_TRY(look_at(s, lane, b->spans.at[i], err));
-    for (uint32_t lane = 0; lane < b->threads.n; lane++)
-        RP_TRY(find_silent(b, lane, err));
+    for (uint32_t lane = 0; lane < b->threads.n; lane++) {
+        const struct rp_sg_thread *thread = &b->threads.at[lane];
+        struct last_item last = {0, RP_SG_NO_ITEM};
+        uint32_t item;
+
+        if (!waits_silently(b, thread))
+            continue;
+        for (size_t i = thread->first_busy + 1; i < thread->end_busy; i++) {
+            is_quiet(b, i, &last, &item);
+            if (item != RP_SG_NO_ITEM)
+                RP_TRY(cut_quiet(b, lane, i, item, err));
+        }
+    }
     RP_TRY(find_polls(b, err));
-    return find_results(b, err);
+
+    struct launched_work work = {0};
+    struct rp_workload workload;
+    enum rp_code code = rp_workload_find(b->t, &workload, err);
+    if (code != RP_OK ||
+        (workload.framework != RP_FRAMEWORK_JAX && workload.framework != RP_FRAMEWORK_TENSORFLOW))
+        return code;
+    code = list_launched(b, &work, err);
+    for (uint32_t lane = 0; code == RP_OK && lane < b->threads.n; lane++)
+        code = cut_results(b, &work, lane, err);
+    RP_EACH(rp_vec_release, &work.items, &work.end);
+    return code;
 }
 
 enum rp_code rp_sg_cut_syncs(struct rp_sg_builder *b, struct rp_err *err)

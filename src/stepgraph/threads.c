@@ -121,18 +121,6 @@ static enum rp_code find_carriers(struct rp_sg_builder *b, struct rp_err *err)
     return RP_OK;
 }
 
-/* Without steps, what comes after the last device work is the end of the program and nothing waits
-   for it: it is left out if it is most of the recording. */
-static void leave_out_end(struct rp_sg_builder *b)
-{
-    struct rp_interval judged = rp_trace_judged_span(b->t);
-    int64_t half = rp_ns_between(b->g->begin_ns, b->g->end_ns) / 2;
-
-    if (!b->t->nsteps && judged.begin_ns < judged.end_ns &&
-        rp_ns_between(judged.end_ns, b->g->end_ns) > half)
-        b->g->end_ns = judged.end_ns;
-}
-
 enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err)
 {
     b->g->begin_ns = INT64_MAX;
@@ -151,7 +139,15 @@ enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err)
     else if (b->t->totals.count[RP_KIND_RUNTIME] && !b->t->totals.count[RP_KIND_CPU_OP] &&
              !b->work->items.n)
         widen(b->g, b->t->totals.work_begin_ns, b->t->totals.work_end_ns);
-    leave_out_end(b);
+
+    /* Without steps, what comes after the last device work is the end of the program and nothing
+       waits for it: it is left out if it is most of the recording. */
+    struct rp_interval judged = rp_trace_judged_span(b->t);
+    int64_t half = rp_ns_between(b->g->begin_ns, b->g->end_ns) / 2;
+    if (!b->t->nsteps && judged.begin_ns < judged.end_ns &&
+        rp_ns_between(judged.end_ns, b->g->end_ns) > half)
+        b->g->end_ns = judged.end_ns;
+
     return RP_OK;
 }
 

@@ -21,22 +21,6 @@ struct timed {
     uint32_t task;
 };
 
-/* Sorts by one digit, from a into b. */
-static void sort_digit(const struct timed *a, struct timed *b, size_t n, int shift)
-{
-    uint32_t count[DIGITS] = {0}, sum = 0, here;
-
-    for (size_t i = 0; i < n; i++)
-        count[(uint64_t)a[i].at_ns >> shift & (DIGITS - 1)]++;
-    for (size_t i = 0; i < DIGITS; i++) {
-        here = count[i];
-        count[i] = sum;
-        sum += here;
-    }
-    for (size_t i = 0; i < n; i++)
-        b[count[(uint64_t)a[i].at_ns >> shift & (DIGITS - 1)]++] = a[i];
-}
-
 /* Writes the tasks of a device to out, sorted by time; b is scratch space for n of them. */
 static void sort_device(struct timed *a, struct timed *b, size_t n, uint32_t *out)
 {
@@ -51,7 +35,18 @@ static void sort_device(struct timed *a, struct timed *b, size_t n, uint32_t *ou
          shift += BITS) {
         struct timed *other = b;
 
-        sort_digit(a, b, n, shift);
+        /* Sort by one digit, from a into b. */
+        uint32_t count[DIGITS] = {0}, sum = 0, here;
+        for (size_t i = 0; i < n; i++)
+            count[(uint64_t)a[i].at_ns >> shift & (DIGITS - 1)]++;
+        for (size_t i = 0; i < DIGITS; i++) {
+            here = count[i];
+            count[i] = sum;
+            sum += here;
+        }
+        for (size_t i = 0; i < n; i++)
+            b[count[(uint64_t)a[i].at_ns >> shift & (DIGITS - 1)]++] = a[i];
+
         b = a;
         a = other;
     }

@@ -199,22 +199,6 @@ static enum rp_code note_change(struct rp_resim_sweep *s, uint32_t task, int64_t
     return RP_OK;
 }
 
-static enum rp_code look_at(struct rp_resim_sweep *s, uint32_t task, struct rp_err *err)
-{
-    int64_t ready = ready_of(s, s->r, task), begin, end;
-
-    s->visited++;
-    if (ready != s->ready_ns.at[task])
-        RP_TRY(note_change(s, task, ready, s->r->start_ns.at[task], s->r->end_ns.at[task], err));
-    RP_TRY(find_turn(s, task, err));
-    uint32_t before = s->before.at[task];
-    begin = before != NONE && s->r->end_ns.at[before] > ready ? s->r->end_ns.at[before] : ready;
-    end = begin + s->g->tasks.at[task].dur_ns;
-    return begin == s->r->start_ns.at[task] && end == s->r->end_ns.at[task]
-               ? RP_OK
-               : note_change(s, task, ready, begin, end, err);
-}
-
 /* The most tasks that a sweep visits. */
 static size_t most_looks(const struct rp_resim_sweep *s)
 {
@@ -240,7 +224,19 @@ enum rp_code rp_resim_sweep_run(struct rp_resim_sweep *s, bool *ok, struct rp_er
         }
         place = 64 * word + (size_t)__builtin_ctzll(s->dirty.at[word]);
         s->dirty.at[word] &= s->dirty.at[word] - 1;
-        RP_TRY(look_at(s, s->order[place], err));
+
+        uint32_t task = s->order[place];
+        int64_t ready = ready_of(s, s->r, task), begin, end;
+        s->visited++;
+        if (ready != s->ready_ns.at[task])
+            RP_TRY(
+                note_change(s, task, ready, s->r->start_ns.at[task], s->r->end_ns.at[task], err));
+        RP_TRY(find_turn(s, task, err));
+        uint32_t before = s->before.at[task];
+        begin = before != NONE && s->r->end_ns.at[before] > ready ? s->r->end_ns.at[before] : ready;
+        end = begin + s->g->tasks.at[task].dur_ns;
+        if (begin != s->r->start_ns.at[task] || end != s->r->end_ns.at[task])
+            RP_TRY(note_change(s, task, ready, begin, end, err));
         *ok = s->visited <= most && s->moved.n <= MOVES + s->visited / MOVES;
     }
     return RP_OK;

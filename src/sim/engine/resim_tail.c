@@ -69,18 +69,6 @@ static enum rp_code keep_waits(struct rp_resim_cut *cut, const struct rp_horizon
     return RP_OK;
 }
 
-static enum rp_code keep_told(struct rp_resim_tail *x, struct rp_resim_cut *cut, struct rp_err *err)
-{
-    for (uint32_t i = 0; i < x->g.n; i++) {
-        const struct rp_plain_task *task = &x->g.tasks.at[i];
-        struct rp_resim_task t = {x->result.start_ns.at[i], i, task->left};
-
-        if (task->left != task->degree)
-            RP_TRY(rp_vec_push(&cut->told, t, err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code keep_cut(struct rp_resim_tail *x, struct rp_err *err)
 {
     struct rp_resim_cut *cut = &x->cuts[x->ncuts++];
@@ -89,7 +77,14 @@ static enum rp_code keep_cut(struct rp_resim_tail *x, struct rp_err *err)
     cut->free_ns = malloc((x->h.ndevices + 1) * sizeof *cut->free_ns);
     RP_TRY(rp_err_need(cut->free_ns, err, "simulating"));
     RP_TRY(keep_waits(cut, &x->h, err));
-    return keep_told(x, cut, err);
+
+    for (uint32_t i = 0; i < x->g.n; i++) {
+        const struct rp_plain_task *task = &x->g.tasks.at[i];
+        struct rp_resim_task t = {x->result.start_ns.at[i], i, task->left};
+        if (task->left != task->degree)
+            RP_TRY(rp_vec_push(&cut->told, t, err));
+    }
+    return RP_OK;
 }
 
 /* Notes turns, and the latest end before each cut. */

@@ -244,18 +244,14 @@ static enum rp_code add_servers(struct expand_ctx *x, const struct group *g)
 
 /* ------------------------------------------------------------------ a collective */
 
-static const struct rp_collective *collective_of(const struct rp_sim_run *run, uint32_t node)
-{
-    uint32_t at = rp_sim_node(run, node)->collective;
-
-    return at == RP_NONE ? NULL : &rp_sim_part_of(run, node)->collectives.list.at[at];
-}
-
 /* The number of successive hops; 0: the collective is left whole. A job's reductions are
    all-reduces. */
 static uint32_t rounds_of(const struct expand_ctx *x, const struct group *g)
 {
-    const struct rp_collective *c = collective_of(x->run, g->at[0].comm);
+    uint32_t node = g->at[0].comm;
+    uint32_t at = rp_sim_node(x->run, node)->collective;
+    const struct rp_collective *c =
+        at == RP_NONE ? NULL : &rp_sim_part_of(x->run, node)->collectives.list.at[at];
     uint8_t kind = c ? c->kind : RP_COLL_ALL_REDUCE;
     uint32_t depth = 0;
 

@@ -101,9 +101,11 @@ static void move_nodes(const struct rank_info *info, struct rp_sg_node *nodes)
     }
 }
 
-static uint32_t rank_of(const struct rp_sim_run *run, size_t node)
+/* This cannot fail: the bytes were unpacked once, so they are sound, and there is room. */
+static const struct rp_sim_block *block_of_rank(const struct rp_sim_run *run, size_t node)
 {
-    size_t low = 0, high = run->nranks;
+    struct rp_sim_blocks *b = run->blocks;
+    size_t low = 0, high = run->nranks; /* the rank of the node is in [low, high) */
 
     while (high - low > 1) {
         size_t mid = (low + high) / 2;
@@ -113,14 +115,7 @@ static uint32_t rank_of(const struct rp_sim_run *run, size_t node)
         else
             high = mid;
     }
-    return (uint32_t)low;
-}
-
-/* This cannot fail: the bytes were unpacked once, so they are sound, and there is room. */
-static const struct rp_sim_block *block_of_rank(const struct rp_sim_run *run, size_t node)
-{
-    struct rp_sim_blocks *b = run->blocks;
-    uint32_t rank = rank_of(run, node);
+    uint32_t rank = (uint32_t)low;
     struct rp_sim_block *at = &b->cache[rank % b->nblocks];
 
     if (node - at->first < at->n)

@@ -93,31 +93,6 @@ struct part_ctx {
 
 enum { IN_LOADER = 0x80, PREPARES = 0x40 /* input, by its name */, SIGN_UNKNOWN = 0xff };
 
-static uint8_t name_sign(const struct part_ctx *n, rp_str name, uint8_t *by_name)
-{
-    const char *text = rp_trace_str(n->t, name);
-
-    if (by_name[name] == SIGN_UNKNOWN)
-        by_name[name] =
-            (uint8_t)(rp_phase_of_name(n->t, name) | (rp_host_signs(text) & RP_SIGN_DATA ? IN_LOADER
-                                                      : rp_host_prepares_input(text)     ? PREPARES
-                                                                                         : 0));
-    return by_name[name];
-}
-
-/* Marks the spans in which device work is launched, because these run the model, whatever their
-   names. */
-static void mark_launching(const struct part_ctx *n, uint8_t *launching)
-{
-    memset(launching, 0, n->t->ev.n);
-    for (size_t i = 0; i < n->work->items.n; i++) {
-        rp_event e = n->work->items.at[i].launch;
-
-        for (; e != RP_NONE && !launching[e]; e = n->t->ev.parent[e])
-            launching[e] = 1;
-    }
-}
-
 /* A span precedes those inside it, so one pass passes signs and operators down; each name is
    examined once. */
 static enum rp_code sign_events(struct part_ctx *n, struct rp_err *err)
@@ -130,10 +105,30 @@ static enum rp_code sign_events(struct part_ctx *n, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&n->op, (size_t)n->t->ev.n + 1, err));
     RP_TRY(rp_vec_reserve(&launching, (size_t)n->t->ev.n + 1, err));
     memset(by_name.at, SIGN_UNKNOWN, n->t->str.n);
-    mark_launching(n, launching.at);
+
+    /* Mark the spans in which device work is launched, because these run the model, whatever their
+       names. */
+    memset(launching.at, 0, n->t->ev.n);
+    for (size_t i = 0; i < n->work->items.n; i++) {
+        rp_event e = n->work->items.at[i].launch;
+
+        for (; e != RP_NONE && !launching.at[e]; e = n->t->ev.parent[e])
+            launching.at[e] = 1;
+    }
+
     for (rp_event e = 0; e < n->t->ev.n; e++) {
         rp_event parent = n->t->ev.parent[e];
-        uint8_t own = name_sign(n, n->t->ev.name[e], by_name.at);
+
+        /* Each name is looked at once. */
+        rp_str name = n->t->ev.name[e];
+        const char *text = rp_trace_str(n->t, name);
+        if (by_name.at[name] == SIGN_UNKNOWN)
+            by_name.at[name] = (uint8_t)(rp_phase_of_name(n->t, name) |
+                                         (rp_host_signs(text) & RP_SIGN_DATA ? IN_LOADER
+                                          : rp_host_prepares_input(text)     ? PREPARES
+                                                                             : 0));
+        uint8_t own = by_name.at[name];
+
         uint8_t around = parent < e ? n->sign.at[parent] : 0;
 
         n->op.at[e] = n->t->ev.kind[e] == RP_KIND_CPU_OP ? e

@@ -81,17 +81,6 @@ static void count_line(struct pieces_ctx *c, rp_event e)
     }
 }
 
-static void name_line(struct pieces_ctx *c)
-{
-    rp_str most = 0;
-
-    for (rp_str i = 0; i < c->waits_in.n; i++)
-        if (c->waits_in.at[i] > c->waits_in.at[most])
-            most = i;
-    if (c->waits_in.n && c->waits_in.at[most])
-        c->part->wait_line = rp_arena_strdup(&c->part->graph.arena, rp_trace_str(c->t, most));
-}
-
 /* Lists waits of threads that launch, because a thread that only loads input may wait for its
    copies. */
 static enum rp_code list_waits(struct pieces_ctx *c, struct rp_err *err)
@@ -113,7 +102,15 @@ static enum rp_code list_waits(struct pieces_ctx *c, struct rp_err *err)
             count_line(c, e);
         }
     }
-    name_line(c);
+
+    /* The line that waits most often. */
+    rp_str most = 0;
+    for (rp_str i = 0; i < c->waits_in.n; i++)
+        if (c->waits_in.at[i] > c->waits_in.at[most])
+            most = i;
+    if (c->waits_in.n && c->waits_in.at[most])
+        c->part->wait_line = rp_arena_strdup(&c->part->graph.arena, rp_trace_str(c->t, most));
+
     rp_sort(c->waits.at, c->waits.n, sizeof *c->waits.at, by_time);
     rp_vec_release(&known);
     return code;

@@ -229,16 +229,6 @@ static enum rp_code put(struct debt *d, bool is_lag, uint32_t at, const int64_t 
     return RP_OK;
 }
 
-static enum rp_code pay(struct debt *d, uint32_t task, struct rp_err *err)
-{
-    int64_t dur = recorded(d, RP_OVERLAY_SET_DUR, task, d->run->overlay.dur_ns.at[task]);
-    int64_t then[RP_SIM_COSTS] = {0};
-
-    for (size_t k = 0; k < d->n; k++)
-        then[k] = dur - pay_of(d, k, dur);
-    return put(d, false, task, then, err);
-}
-
 /* Reduces the lag after the previous node on the thread, if the node waited for that. */
 static enum rp_code pay_lag(struct debt *d, uint32_t task, struct rp_err *err)
 {
@@ -311,7 +301,12 @@ static enum rp_code drop_on_lane(struct debt *d, const struct rp_sim_part *part,
             continue;
         }
         owe(d, cost_of_node(d, rp_sim_note_of(d->run, i)->flags));
-        RP_TRY(pay(d, i, err));
+
+        int64_t dur = recorded(d, RP_OVERLAY_SET_DUR, i, d->run->overlay.dur_ns.at[i]);
+        int64_t then[RP_SIM_COSTS] = {0};
+        for (size_t k = 0; k < d->n; k++)
+            then[k] = dur - pay_of(d, k, dur);
+        RP_TRY(put(d, false, i, then, err));
     }
     return RP_OK;
 }

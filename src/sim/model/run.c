@@ -58,11 +58,6 @@ static enum rp_code copy_notes(struct rp_sim_run *run, struct rp_err *err)
 
 /* ------------------------------------------------------------------ kernels of several streams */
 
-static bool is_kernel(const struct rp_sim_run *run, size_t i)
-{
-    return run->graph->nodes.at[i].kind == RP_SG_COMPUTE && rp_sg_on_device(run->graph, i);
-}
-
 static bool runs_kernel(const struct rp_sg_node *node, const struct rp_sg_lane *lanes)
 {
     return node->kind == RP_SG_COMPUTE && node->lane != RP_NONE && lanes[node->lane].device;
@@ -119,7 +114,8 @@ static uint32_t device_of(const struct rp_sim_run *run, size_t node)
 {
     const struct rp_sim_part *first = run->parts[0];
 
-    if (!first->parallel_steps && is_kernel(run, node))
+    if (!first->parallel_steps && run->graph->nodes.at[node].kind == RP_SG_COMPUTE &&
+        rp_sg_on_device(run->graph, node))
         return run->kernel_device[run->nranks > 1 ? run->graph->nodes.at[node].rank : 0];
     return run->nranks > 1 || !first->devices.n || first->devices.at[node] == RP_NO_DEVICE
                ? RP_NO_DEVICE
@@ -229,18 +225,6 @@ static enum rp_code unpack_parts(struct rp_sim_run *run, struct rp_err *err)
 
 /* ------------------------------------------------------------------ all of it */
 
-static enum rp_code join_and_make_tasks(struct rp_sim_run *run, struct rp_err *err)
-{
-    RP_TRY(unpack_parts(run, err));
-    RP_TRY(join_ranks(run, err));
-    RP_TRY(copy_notes(run, err));
-    rp_sg_drop_index(&run->joined);
-    RP_TRY(make_tasks(run, err));
-    rp_vec_release(&run->joined.edges); /* the tasks have them */
-    run->nnodes = run->graph->nodes.n;
-    return RP_OK;
-}
-
 enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *const *parts,
                              size_t n, struct rp_err *err)
 {
@@ -254,8 +238,15 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     run->edges_factor = 1;
     run->cost_factor = rp_sim_cost_usual(run);
     RP_TRY(join_packed(run, &done, err));
-    if (!done)
-        RP_TRY(join_and_make_tasks(run, err));
+    if (!done) {
+        RP_TRY(unpack_parts(run, err));
+        RP_TRY(join_ranks(run, err));
+        RP_TRY(copy_notes(run, err));
+        rp_sg_drop_index(&run->joined);
+        RP_TRY(make_tasks(run, err));
+        rp_vec_release(&run->joined.edges); /* the tasks have them */
+        run->nnodes = run->graph->nodes.n;
+    }
     RP_TRY(rp_vec_zeros(&run->gone, run->nnodes, err));
     run->gone.n = run->nnodes;
     RP_TRY(rp_sim_timers_find(run, err));

@@ -91,18 +91,6 @@ static void include_timer(const struct steps_pass *p, const struct rp_sim_timer 
         p->mark_end_ns[t->rank] = end;
 }
 
-/* Of the tasks that a what-if added, all work is device work. */
-static void include_added(const struct steps_pass *p, uint32_t i)
-{
-    const struct rp_task_row *task = rp_overlay_task(&p->run->overlay, i);
-    struct rp_digest_step *step = step_of(p, task->rank, task->step);
-    bool work =
-        task->kind == RP_SG_COMPUTE || task->kind == RP_SG_COMM || task->kind == RP_SG_MEMORY;
-
-    if (step && work && p->r->end_ns.at[i] > step->work_end_ns)
-        step->work_end_ns = p->r->end_ns.at[i];
-}
-
 /* ------------------------------------------------------------------ marks, then steps */
 
 /* A step without tasks keeps its recorded distance from the previous one. */
@@ -202,18 +190,6 @@ static void measure_parallel(struct steps_pass *p)
     p->out->step_ns = p->out->distance_ns = all->step_ns = llround(sum / (double)all->n);
 }
 
-/* Measured like in the recording; a step whose work a what-if removed begins with its mark. */
-static void measure_distance(struct steps_pass *p)
-{
-    const struct rp_sim_rank_steps *rank = &p->out->ranks[0];
-
-    for (size_t i = 0; i < rank->n; i++)
-        if (!p->run->parts[0]->begins_on_device || p->first_ns[i] == INT64_MAX)
-            p->first_ns[i] = rank->mark_ns[i];
-    p->out->distance_ns =
-        rank->n > 1 ? rp_sim_median_gap(p->run->parts[0], p->first_ns, rank->n) : rank->step_ns;
-}
-
 /* The mean over the ranks, some of which represent several. */
 static int64_t mean_of_ranks(const struct rp_sim_run *run, const struct rp_sim_steps *steps)
 {
@@ -239,11 +215,27 @@ static enum rp_code measure_all(struct steps_pass *p, struct rp_err *err)
     }
     for (size_t k = 0; k < p->run->timers.n; k++)
         include_timer(p, &p->run->timers.at[k]);
-    for (i = (uint32_t)rp_sim_nnodes(p->run); i < n; i++)
-        include_added(p, i);
+    for (i = (uint32_t)rp_sim_nnodes(p->run); i < n; i++) {
+        /* Of the tasks that a what-if added, all work is device work. */
+        const struct rp_task_row *task = rp_overlay_task(&p->run->overlay, i);
+        struct rp_digest_step *step = step_of(p, task->rank, task->step);
+        bool work =
+            task->kind == RP_SG_COMPUTE || task->kind == RP_SG_COMM || task->kind == RP_SG_MEMORY;
+
+        if (step && work && p->r->end_ns.at[i] > step->work_end_ns)
+            step->work_end_ns = p->r->end_ns.at[i];
+    }
     for (size_t r = 0; r < p->out->nranks; r++)
         RP_TRY(measure_rank(p, r, err));
-    measure_distance(p);
+
+    /* Measured like in the recording; a step whose work a what-if removed begins with its mark. */
+    const struct rp_sim_rank_steps *rank = &p->out->ranks[0];
+    for (size_t k = 0; k < rank->n; k++)
+        if (!p->run->parts[0]->begins_on_device || p->first_ns[k] == INT64_MAX)
+            p->first_ns[k] = rank->mark_ns[k];
+    p->out->distance_ns =
+        rank->n > 1 ? rp_sim_median_gap(p->run->parts[0], p->first_ns, rank->n) : rank->step_ns;
+
     p->out->step_ns = mean_of_ranks(p->run, p->out);
     return RP_OK;
 }

@@ -125,9 +125,10 @@ static void mark_timers(const struct steps_ctx *m)
             p->notes.at[i].flags |= RP_SIM_TIMES;
 }
 
-/* Flags the nodes that end with the last mark or before; returns when the last of them ends. */
-static int64_t mark_ends(struct rp_sim_part *p)
+/* If no nodes represent a mark, the head of the step is 0. */
+static enum rp_code find_heads(struct rp_sim_part *p, struct rp_err *err)
 {
+    /* Flags the nodes that end with the last mark or before; returns when the last of them ends. */
     int64_t last = INT64_MIN;
 
     for (size_t i = 0; i < p->notes.n; i++) {
@@ -139,13 +140,6 @@ static int64_t mark_ends(struct rp_sim_part *p)
         p->notes.at[i].flags |= RP_SIM_ENDS;
         last = end > last ? end : last;
     }
-    return last;
-}
-
-/* If no nodes represent a mark, the head of the step is 0. */
-static enum rp_code find_heads(struct rp_sim_part *p, struct rp_err *err)
-{
-    int64_t last = mark_ends(p);
 
     RP_TRY(rp_vec_reserve(&p->head_ns, p->nsteps, err));
     p->head_ns.n = p->nsteps;

@@ -59,16 +59,6 @@ static enum rp_whatif_verdict batch_applies(const struct rp_sim_run *run,
     return RP_WHATIF_SAY(why, APPLIES, "the device works %.0f %% of a step", 100 * share);
 }
 
-static double work_factor(struct rp_sim_run *run, double factor)
-{
-    enum rp_sim_lean longer = factor < 1 ? RP_LEAN_FASTER : RP_LEAN_SLOWER;
-    enum rp_sim_lean shorter = factor < 1 ? RP_LEAN_SLOWER : RP_LEAN_FASTER;
-
-    if (factor != 1)
-        run->leans = RP_LEANS_ANY;
-    return pow(factor, run->lean == longer ? MOST_POWER : run->lean == shorter ? LEAST_POWER : 1);
-}
-
 static int64_t with_batch(int64_t dur_ns, double factor, bool kernel)
 {
     int64_t least = dur_ns < RP_SIM_EMPTY_KERNEL_NS ? dur_ns : RP_SIM_EMPTY_KERNEL_NS;
@@ -84,7 +74,12 @@ static enum rp_code batch_apply(struct rp_sim_run *run, const struct rp_whatif_a
 
     RP_TRY(rp_whatif_factor(args, &samples, err));
     RP_TRY(rp_whatif_check(&rp_whatif_batch, run, args, err));
-    work = work_factor(run, samples);
+
+    enum rp_sim_lean longer = samples < 1 ? RP_LEAN_FASTER : RP_LEAN_SLOWER;
+    enum rp_sim_lean shorter = samples < 1 ? RP_LEAN_SLOWER : RP_LEAN_FASTER;
+    if (samples != 1)
+        run->leans = RP_LEANS_ANY;
+    work = pow(samples, run->lean == longer ? MOST_POWER : run->lean == shorter ? LEAST_POWER : 1);
     if (args->list->n == 1)
         run->way = samples < 1 ? RP_WAY_SHORTER : RP_WAY_LONGER;
     for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {

@@ -118,19 +118,6 @@ static struct last_ends *after_of(const struct bucket_ctx *m, uint32_t task)
 
 /* ------------------------------------------------------------------ taking out */
 
-static void find_ends(struct bucket_ctx *m)
-{
-    for (uint32_t i = 0; i < rp_sim_nnodes(m->run); i++) {
-        struct last_ends *a = is_removed(m, i) ? after_of(m, i) : NULL;
-
-        if (!a)
-            continue;
-        int64_t *end = on_device(m->run, i) ? &a->device_end_ns : &a->host_end_ns;
-        if (rp_sg_end_ns(rp_sim_node(m->run, i)) > *end)
-            *end = rp_sg_end_ns(rp_sim_node(m->run, i));
-    }
-}
-
 /* Cuts every edge into and out of what is removed; it takes no time and does not begin a step. */
 static enum rp_code remove_collectives(struct bucket_ctx *m, struct rp_err *err)
 {
@@ -187,19 +174,6 @@ static bool precedes_copies(const struct bucket_ctx *m, uint32_t node, size_t la
 
 /* ------------------------------------------------------------------ putting in */
 
-/* A transfer starts when the gradient is ready and was copied from the device. */
-static enum rp_code link_gradient(struct bucket_ctx *m, uint32_t rank,
-                                  const struct rp_sim_gradient *x, uint32_t to, int64_t copy_ns,
-                                  struct rp_err *err)
-{
-    uint32_t first = rp_sim_first_node(m->run, rank);
-
-    RP_TRY(rp_overlay_link(&m->run->overlay, first + x->node, to, copy_ns, 0, err));
-    return x->work == RP_NONE
-               ? RP_OK
-               : rp_overlay_link(&m->run->overlay, first + x->work, to, copy_ns, 0, err);
-}
-
 /* Adds a bucket with gradients [low, high) of the first rank's list, which is the same on all
    ranks. */
 static enum rp_code add_bucket(struct bucket_ctx *m, size_t low, size_t high, int64_t bytes,
@@ -213,8 +187,17 @@ static enum rp_code add_bucket(struct bucket_ctx *m, size_t low, size_t high, in
 
     RP_TRY(rp_overlay_add(&run->overlay, meet, &met, err));
     for (rank = 0; rank < run->nranks; rank++)
-        for (size_t i = low; i < high; i++)
-            RP_TRY(link_gradient(m, rank, &run->parts[rank]->gradients.at[i], met, copy_ns, err));
+        for (size_t i = low; i < high; i++) {
+            /* A transfer starts when the gradient is ready and was copied from the device. */
+            uint32_t first = rp_sim_first_node(m->run, rank);
+
+            RP_TRY(rp_overlay_link(&m->run->overlay, first + run->parts[rank]->gradients.at[i].node,
+                                   met, copy_ns, 0, err));
+            if (run->parts[rank]->gradients.at[i].work != RP_NONE)
+                RP_TRY(rp_overlay_link(&m->run->overlay,
+                                       first + run->parts[rank]->gradients.at[i].work, met, copy_ns,
+                                       0, err));
+        }
     for (rank = 0; rank < run->nranks; rank++) {
         struct rp_task transfer = {.dur_ns = rp_transport_ns(&m->transport, bytes),
                                    .device = rank,
@@ -306,39 +289,21 @@ static enum rp_code find_edges_out(struct bucket_ctx *m, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code find_ways_on(struct bucket_ctx *m, uint16_t step, struct rp_err *err)
-{
-    m->ways_on.n = 0;
-    for (size_t i = 0; i < m->out_edges.n; i++) {
-        struct way_on way = {m->out_from.at[i], m->run->tasks.edges.at[m->out_edges.at[i]].to,
-                             m->out_lags.at[i]};
-
-        if (leads_after(m, way.from, way.to, step) && !precedes_copies(m, way.to, m->high - 1))
-            RP_TRY(rp_vec_push(&m->ways_on, way, err));
-    }
-    return RP_OK;
-}
-
-/* Lets what waited for the old collectives of a step wait for the new ones of its rank. */
-static enum rp_code link_successors(struct bucket_ctx *m, uint16_t step, struct rp_err *err)
-{
-    struct rp_sim_run *run = m->run;
-
-    RP_TRY(find_ways_on(m, step, err));
-    for (size_t i = 0; i < m->ways_on.n; i++)
-        for (size_t k = rp_sim_node(run, m->ways_on.at[i].from)->rank; k < m->transfer.n;
-             k += run->nranks)
-            RP_TRY(rp_overlay_link(&run->overlay, m->transfer.at[k], m->ways_on.at[i].to,
-                                   m->ways_on.at[i].lag_ns + m->rest_ns, 0, err));
-    return RP_OK;
-}
-
 static enum rp_code make_buckets(struct bucket_ctx *m, struct rp_err *err)
 {
     const struct rp_sim_part *first = m->run->parts[0];
     size_t low, high, rank;
 
-    find_ends(m);
+    /* The last ends of what is removed, on the host and on the device. */
+    for (uint32_t i = 0; i < rp_sim_nnodes(m->run); i++) {
+        struct last_ends *a = is_removed(m, i) ? after_of(m, i) : NULL;
+
+        if (!a)
+            continue;
+        int64_t *end = on_device(m->run, i) ? &a->device_end_ns : &a->host_end_ns;
+        if (rp_sg_end_ns(rp_sim_node(m->run, i)) > *end)
+            *end = rp_sg_end_ns(rp_sim_node(m->run, i));
+    }
     for (low = 0; low < first->gradients.n; low = high) {
         uint16_t step = first->gradients.at[low].step;
 
@@ -350,7 +315,22 @@ static enum rp_code make_buckets(struct bucket_ctx *m, struct rp_err *err)
         for (rank = 0; rank < m->run->nranks; rank++)
             find_copies(m, rank, low, high);
         RP_TRY(add_buckets(m, low, high, err));
-        RP_TRY(link_successors(m, step, err));
+
+        /* Let what waited for the old collectives of a step wait for the new ones of its rank. */
+        struct rp_sim_run *run = m->run;
+        m->ways_on.n = 0;
+        for (size_t i = 0; i < m->out_edges.n; i++) {
+            struct way_on way = {m->out_from.at[i], m->run->tasks.edges.at[m->out_edges.at[i]].to,
+                                 m->out_lags.at[i]};
+
+            if (leads_after(m, way.from, way.to, step) && !precedes_copies(m, way.to, m->high - 1))
+                RP_TRY(rp_vec_push(&m->ways_on, way, err));
+        }
+        for (size_t i = 0; i < m->ways_on.n; i++)
+            for (size_t k = rp_sim_node(run, m->ways_on.at[i].from)->rank; k < m->transfer.n;
+                 k += run->nranks)
+                RP_TRY(rp_overlay_link(&run->overlay, m->transfer.at[k], m->ways_on.at[i].to,
+                                       m->ways_on.at[i].lag_ns + m->rest_ns, 0, err));
     }
     return remove_collectives(m, err);
 }

@@ -83,16 +83,6 @@ struct region {
 
 enum { IN_REGION = 1, STAYS = 2 };
 
-static struct region region_of(const char *value)
-{
-    struct region r = {.phase = RP_PHASES, .pattern = value};
-
-    for (uint8_t i = RP_PHASE_FORWARD; value && i < RP_PHASES; i++)
-        if (!strcmp(value, rp_phase_names[i]))
-            r.phase = i;
-    return r;
-}
-
 static bool in_region(const struct region *r, uint32_t i)
 {
     return r->place[i] & IN_REGION;
@@ -123,20 +113,6 @@ static struct launching *window_of(const struct rp_sim_run *run, const struct re
     return step == RP_NO_STEP ? NULL : &r->window[rank * r->nsteps + step];
 }
 
-static void note_launch(struct launching *w, int64_t ns)
-{
-    if (!w)
-        return;
-    w->first_ns = ns < w->first_ns ? ns : w->first_ns;
-    w->last_ns = ns > w->last_ns ? ns : w->last_ns;
-}
-
-static void note_wait(struct launching *w, int64_t ns)
-{
-    if (w && ns > w->last_ns && ns < w->waited_ns)
-        w->waited_ns = ns;
-}
-
 static bool is_launch(const struct rp_sim_run *run, uint32_t node)
 {
     const struct rp_task_graph *g = &run->tasks;
@@ -147,21 +123,17 @@ static bool is_launch(const struct rp_sim_run *run, uint32_t node)
     return false;
 }
 
-/* Marks long calls that allocate or free device memory: a program that does this in every step has
-   no memory to keep for a graph, or no allocator that could. */
-static void mark_allocations(const struct rp_sim_run *run, struct region *r)
-{
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
-        r->other[i] = rp_sim_allocates(run, i);
-}
-
 /* Marks long work of the host between two launches of a thread. */
 static enum rp_code find_other_work(const struct rp_sim_run *run, struct region *r,
                                     struct rp_arena *arena, struct rp_err *err)
 {
     r->other = RP_ARENA_NEW(arena, uint8_t, rp_sim_nnodes(run) + 1);
     RP_TRY(rp_arena_check(arena, "simulating", err));
-    mark_allocations(run, r);
+
+    /* Mark long calls that allocate or free device memory: a program that does this in every step
+       has no memory to keep for a graph, or no allocator that could. */
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        r->other[i] = rp_sim_allocates(run, i);
     for (size_t k = 0; k < run->graph->lanes.n; k++) {
         const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
         uint32_t i, first = lane->first;
@@ -212,12 +184,21 @@ static enum rp_code find_launching(const struct rp_sim_run *run, struct region *
     for (uint32_t v = 0; v < g->tasks.n; v++)
         for (uint32_t k = g->first.at[v]; k < g->first.at[v + 1]; k++)
             if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH &&
-                in_region(r, g->edges.at[k].to))
-                note_launch(window_of(run, r, v), rp_sim_node(run, v)->start_ns);
+                in_region(r, g->edges.at[k].to)) {
+                struct launching *w = window_of(run, r, v);
+                int64_t ns = rp_sim_node(run, v)->start_ns;
+                if (w) {
+                    w->first_ns = ns < w->first_ns ? ns : w->first_ns;
+                    w->last_ns = ns > w->last_ns ? ns : w->last_ns;
+                }
+            }
     for (uint32_t k = 0; k < g->edges.n; k++)
-        if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_SYNC)
-            note_wait(window_of(run, r, g->edges.at[k].to),
-                      rp_sim_node(run, g->edges.at[k].to)->start_ns);
+        if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_SYNC) {
+            struct launching *w = window_of(run, r, g->edges.at[k].to);
+            int64_t ns = rp_sim_node(run, g->edges.at[k].to)->start_ns;
+            if (w && ns > w->last_ns && ns < w->waited_ns)
+                w->waited_ns = ns;
+        }
     return RP_OK;
 }
 
@@ -318,23 +299,6 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
     return RP_OK;
 }
 
-/* Changes attention in the region that gets a mask; most recordings have none. */
-static enum rp_code mask_attention(struct rp_sim_run *run, const struct region *r,
-                                   const struct rp_whatif_list *list, struct rp_err *err)
-{
-    bool compiled = rp_whatif_list_has(list, &rp_whatif_compile);
-
-    for (size_t rank = 0; rank < run->nranks; rank++)
-        for (size_t k = 0; k < run->parts[rank]->ratios.n; k++) {
-            uint32_t i = rp_sim_first_node(run, rank) + (uint32_t)k;
-
-            if (run->parts[rank]->ratios.at[k].masked > 0 && i < rp_sim_end_node(run, rank) &&
-                in_region(r, i) && (!compiled || rp_sim_is_masked(run, i, false)))
-                RP_TRY(rp_sim_mask_attention(run, i, list, err));
-        }
-    return RP_OK;
-}
-
 static bool has_launches(const struct rp_sim_run *run)
 {
     for (uint32_t i = 0; i < run->tasks.edges.n; i++)
@@ -358,7 +322,18 @@ static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args 
     for (uint32_t rank = 0; rank < run->nranks; rank++)
         RP_TRY(make_capturable(run, r, rank,
                                rp_whatif_list_has(args->list, &rp_whatif_fused_optimizer), err));
-    RP_TRY(mask_attention(run, r, args->list, err));
+
+    /* Change attention in the region that gets a mask; most recordings have none. */
+    bool compiled = rp_whatif_list_has(args->list, &rp_whatif_compile);
+    for (size_t rank = 0; rank < run->nranks; rank++)
+        for (size_t k = 0; k < run->parts[rank]->ratios.n; k++) {
+            uint32_t i = rp_sim_first_node(run, rank) + (uint32_t)k;
+
+            if (run->parts[rank]->ratios.at[k].masked > 0 && i < rp_sim_end_node(run, rank) &&
+                in_region(r, i) && (!compiled || rp_sim_is_masked(run, i, false)))
+                RP_TRY(rp_sim_mask_attention(run, i, args->list, err));
+        }
+
     return shrink_lags(run, r, err);
 }
 
@@ -452,7 +427,11 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
                                       struct rp_err *err)
 {
     RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
-    struct region r = region_of(args->value);
+
+    struct region r = {.phase = RP_PHASES, .pattern = args->value};
+    for (uint8_t i = RP_PHASE_FORWARD; args->value && i < RP_PHASES; i++)
+        if (!strcmp(args->value, rp_phase_names[i]))
+            r.phase = i;
 
     if (args->value && !*args->value)
         return rp_err_set(
@@ -463,17 +442,6 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
     RP_TRY(rp_whatif_check(&rp_whatif_cuda_graphs, run, args, err));
     RP_TRY(find_pieces(run, &r, &scratch, err));
     return capture(run, args, &r, &scratch, err);
-}
-
-/* The phases that have device work in the steps, as bits. */
-static unsigned working_phases(const struct rp_sim_run *run)
-{
-    unsigned found = 0;
-
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_is_device_work(run, i) && rp_sim_note_of(run, i)->step != RP_NO_STEP)
-            found |= 1u << rp_sim_note_of(run, i)->phase;
-    return found;
 }
 
 /* Proposes phases that are a part of the step. Backward passes with all-reduces on the host cannot
@@ -490,7 +458,12 @@ static enum rp_code cuda_graphs_propose(const struct rp_sim_run *run, struct rp_
         {"cuda-graphs=forward+cuda-graphs=backward", 1u << RP_PHASE_BACKWARD},
     };
     size_t n = sizeof parts / sizeof parts[0];
-    unsigned has = working_phases(run);
+
+    /* The phases that have device work in the steps, as bits. */
+    unsigned has = 0;
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_is_device_work(run, i) && rp_sim_note_of(run, i)->step != RP_NO_STEP)
+            has |= 1u << rp_sim_note_of(run, i)->phase;
 
     (void)arena;
     RP_TRY(rp_vec_push(out, "cuda-graphs", err));

@@ -210,12 +210,6 @@ RP_DECISION(HALF_PART, "of the time of products",
             "from here on a run is in 16 bits: the rest are sums of partial products and the like",
             "sim/a_run_in_16_bits_is_not_asked_again");
 
-static bool is_product(const struct rp_sim_run *run, uint32_t node)
-{
-    return rp_sim_is_kernel(run, node) && rp_sim_in_steps(run, node) &&
-           rp_sim_kernel_traits(run, node) & RP_KERNEL_PRODUCT;
-}
-
 /* The shares of the time of products that already run in 16 bits, and that are known to run in 32,
    by names or recorded types; 0 if there are none. */
 struct parts {
@@ -228,7 +222,8 @@ static struct parts parts_of(const struct rp_sim_run *run)
     double all = 0;
 
     for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
-        if (is_product(run, i)) {
+        if (rp_sim_is_kernel(run, i) && rp_sim_in_steps(run, i) &&
+            rp_sim_kernel_traits(run, i) & RP_KERNEL_PRODUCT) {
             const struct rp_sim_ratio *ratio = ratio_of(run, i);
             double ns = (double)run->overlay.dur_ns.at[i];
             bool known =
@@ -279,17 +274,6 @@ struct launches {
     double casts, kernels;
 };
 
-/* Without shapes: only the weight of a product counts. */
-static double casts_of(const struct rp_sim_run *run, uint32_t node)
-{
-    const struct rp_sim_ratio *ratio = ratio_of(run, node);
-
-    return ratio ? (double)ratio->casts
-                 : rp_sim_kernel_traits(run, node) & RP_KERNEL_PRODUCT &&
-                       !is_attention(run, node) && !is_recurrent(run, node) &&
-                       rp_sim_note_of(run, node)->phase != RP_PHASE_BACKWARD;
-}
-
 /* A conversion takes the host as long as an average operator that launches one kernel. What the
    forward pass converts, the backward pass converts back. */
 static enum rp_code launch_conversions(struct rp_sim_run *run, struct rp_err *err)
@@ -303,7 +287,13 @@ static enum rp_code launch_conversions(struct rp_sim_run *run, struct rp_err *er
             note->phase == RP_PHASE_OPTIMIZER || is_converted(run, i))
             continue;
         (note->phase == RP_PHASE_BACKWARD ? &backward : &forward)->kernels++;
-        forward.casts += casts_of(run, i);
+
+        /* Without shapes: only the weight of a product counts. */
+        const struct rp_sim_ratio *ratio = ratio_of(run, i);
+        forward.casts += ratio ? (double)ratio->casts
+                               : rp_sim_kernel_traits(run, i) & RP_KERNEL_PRODUCT &&
+                                     !is_attention(run, i) && !is_recurrent(run, i) &&
+                                     rp_sim_note_of(run, i)->phase != RP_PHASE_BACKWARD;
     }
     backward.casts = forward.casts;
     for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)

@@ -100,17 +100,6 @@ static enum rp_code find_launches(struct fuse_ctx *f, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code close_gap(struct fuse_ctx *f, uint32_t kernel, struct rp_err *err)
-{
-    const struct rp_task_graph *g = &f->run->tasks;
-
-    for (uint32_t i = g->first.at[kernel]; i < g->first.at[kernel + 1]; i++)
-        if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_STREAM &&
-            f->run->overlay.lag_ns.at[i] > 0)
-            RP_TRY(rp_overlay_set_lag(&f->run->overlay, i, 0, err));
-    return RP_OK;
-}
-
 /* Puts the time of the whole chain into its last kernel. */
 static enum rp_code fuse_chain(struct fuse_ctx *f, uint32_t first, uint32_t end, struct rp_err *err)
 {
@@ -126,7 +115,13 @@ static enum rp_code fuse_chain(struct fuse_ctx *f, uint32_t first, uint32_t end,
                                        rp_sim_lean_by(f->run, RP_SIM_TABLE_DOUBT));
     for (uint32_t i = first; i + 1 < end; i++) {
         RP_TRY(rp_overlay_set_dur(o, i, 0, err));
-        RP_TRY(close_gap(f, i, err));
+
+        /* The next kernel of the chain follows without a gap. */
+        const struct rp_task_graph *g = &f->run->tasks;
+        for (uint32_t k = g->first.at[i]; k < g->first.at[i + 1]; k++)
+            if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_STREAM &&
+                f->run->overlay.lag_ns.at[k] > 0)
+                RP_TRY(rp_overlay_set_lag(&f->run->overlay, k, 0, err));
         RP_TRY(drop_launch(f, i, err));
     }
     f->chains++;
@@ -144,22 +139,6 @@ static bool same_pass(const struct rp_sim_note *a, const struct rp_sim_note *b)
     return a->step == b->step && pa == pb;
 }
 
-static enum rp_code fuse_lane(struct fuse_ctx *f, const struct rp_sg_lane *lane, struct rp_err *err)
-{
-    uint32_t i = lane->first, end;
-
-    while (i < lane->end) {
-        for (end = i; end < lane->end && is_link(f, end) &&
-                      same_pass(rp_sim_note_of(f->run, end), rp_sim_note_of(f->run, i)) &&
-                      f->piece[end] == f->piece[i] && (end == i || !ends_chain(f, end - 1));)
-            end++;
-        if (end > i + 1)
-            RP_TRY(fuse_chain(f, i, end, err));
-        i = end > i ? end : i + 1;
-    }
-    return RP_OK;
-}
-
 /* Fuses all chains of all streams, and says which. */
 static enum rp_code fuse_all(struct fuse_ctx *f, struct rp_err *err)
 {
@@ -169,8 +148,20 @@ static enum rp_code fuse_all(struct fuse_ctx *f, struct rp_err *err)
     RP_TRY(find_launches(f, err));
     RP_TRY(rp_sim_list_pieces(f->run, false, &f->scratch, &f->piece, err));
     for (size_t k = 0; k < g->lanes.n; k++)
-        if (g->lanes.at[k].device)
-            RP_TRY(fuse_lane(f, &g->lanes.at[k], err));
+        if (g->lanes.at[k].device) {
+            uint32_t i = g->lanes.at[k].first, end;
+
+            while (i < g->lanes.at[k].end) {
+                for (end = i; end < g->lanes.at[k].end && is_link(f, end) &&
+                              same_pass(rp_sim_note_of(f->run, end), rp_sim_note_of(f->run, i)) &&
+                              f->piece[end] == f->piece[i] &&
+                              (end == i || !ends_chain(f, end - 1));)
+                    end++;
+                if (end > i + 1)
+                    RP_TRY(fuse_chain(f, i, end, err));
+                i = end > i ? end : i + 1;
+            }
+        }
     snprintf(what, sizeof what, "makes %zu of", f->chains);
     return f->chains ? rp_sim_say(f->run, what, &f->matched, err) : RP_OK;
 }
@@ -265,21 +256,6 @@ static enum rp_code compile_host(struct rp_sim_run *run, double factor, bool *en
     return RP_OK;
 }
 
-static enum rp_code compile_device(struct rp_sim_run *run, const struct rp_whatif_args *args,
-                                   struct rp_err *err)
-{
-    double lean = rp_sim_lean_by(run, COMPILED_WORK_DOUBT);
-
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
-        if (!rp_sim_is_kernel(run, i) || !is_compiled(run, i))
-            continue;
-        RP_TRY(rp_sim_scale_node(run, i, lean < 1 ? lean : 1, err));
-        if (rp_sim_is_masked(run, i, true))
-            RP_TRY(rp_sim_mask_attention(run, i, args->list, err));
-    }
-    return RP_OK;
-}
-
 /* Counts the kernels of the model. Sets `generated` if a compiler made one of them. */
 static size_t count_kernels(const struct rp_sim_run *run, bool *generated)
 {
@@ -337,7 +313,15 @@ static enum rp_code compile_apply(struct rp_sim_run *run, const struct rp_whatif
     before = count_kernels(run, &generated);
     entered = calloc(passes + 1, sizeof *entered);
     RP_TRY(rp_err_need(entered, err, "simulating"));
-    RP_TRY(compile_device(run, args, err));
+
+    double lean = rp_sim_lean_by(run, COMPILED_WORK_DOUBT);
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
+        if (!rp_sim_is_kernel(run, i) || !is_compiled(run, i))
+            continue;
+        RP_TRY(rp_sim_scale_node(run, i, lean < 1 ? lean : 1, err));
+        if (rp_sim_is_masked(run, i, true))
+            RP_TRY(rp_sim_mask_attention(run, i, args->list, err));
+    }
     RP_TRY(fuse_all(&f, err));
     if (!graphs_launch_model(args->list))
         RP_TRY(compile_host(run,

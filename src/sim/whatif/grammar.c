@@ -101,11 +101,6 @@ static const char *value_end(const char *at, bool at_comma)
     return at;
 }
 
-static enum rp_code read_subject(struct parser *p, const char **out)
-{
-    return *p->at == '"' ? read_quoted(p, out) : read_bare(p, subject_end(p->at), out);
-}
-
 static enum rp_code read_value(struct parser *p, bool at_comma, const char **out)
 {
     return *p->at == '"' ? read_quoted(p, out) : read_bare(p, value_end(p->at, at_comma), out);
@@ -113,33 +108,14 @@ static enum rp_code read_value(struct parser *p, bool at_comma, const char **out
 
 /* ------------------------------------------------------------------ a what-if */
 
-/* In "bucket=25MB+fuze", the text after '+' is meant as a what-if, so it is an error. */
-static enum rp_code check_word(const struct rp_whatif_call *call, struct rp_err *err)
-{
-    const char *plus = call->row->value == RP_WHATIF_WORD && call->args.value
-                           ? strchr(call->args.value, '+')
-                           : NULL;
-
-    return plus ? unknown_whatif(plus + 1, plus + 1, err) : RP_OK;
-}
-
-static enum rp_code check_call(const struct rp_whatif_call *call, struct rp_err *err)
-{
-    if (call->args.value && call->row->value == RP_WHATIF_NO_VALUE)
-        return rp_err_set(err, RP_USAGE, "'%s': this what-if takes no value", call->args.text);
-    if (call->args.subject && !call->row->has_subject)
-        return rp_err_set(err, RP_USAGE, "'%s': ':' is not expected here: use '%s'",
-                          call->args.text, call->row->form);
-    return check_word(call, err);
-}
-
 static enum rp_code read_args(struct parser *p, struct rp_whatif_call *call)
 {
     bool two = call->row->value == RP_WHATIF_TWO_NAMES;
 
     if (*p->at == ':') {
         p->at++;
-        RP_TRY(read_subject(p, &call->args.subject));
+        RP_TRY(*p->at == '"' ? read_quoted(p, &call->args.subject)
+                             : read_bare(p, subject_end(p->at), &call->args.subject));
     }
     if (*p->at == '=') {
         p->at++;
@@ -173,7 +149,18 @@ static enum rp_code read_call(struct parser *p, struct rp_whatif_call *call)
     if (*p->at && *p->at != '+')
         return rp_err_set(p->err, RP_USAGE, "'%s': '%s' is not expected after the closing '\"'",
                           p->whole, p->at);
-    return check_call(call, p->err);
+
+    if (call->args.value && call->row->value == RP_WHATIF_NO_VALUE)
+        return rp_err_set(p->err, RP_USAGE, "'%s': this what-if takes no value", call->args.text);
+    if (call->args.subject && !call->row->has_subject)
+        return rp_err_set(p->err, RP_USAGE, "'%s': ':' is not expected here: use '%s'",
+                          call->args.text, call->row->form);
+
+    /* In "bucket=25MB+fuze", the text after '+' is meant as a what-if, so it is an error. */
+    const char *plus = call->row->value == RP_WHATIF_WORD && call->args.value
+                           ? strchr(call->args.value, '+')
+                           : NULL;
+    return plus ? unknown_whatif(plus + 1, plus + 1, p->err) : RP_OK;
 }
 
 enum rp_code rp_whatif_parse(const char *text, struct rp_arena *arena, struct rp_whatif_list *out,

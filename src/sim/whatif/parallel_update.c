@@ -2,18 +2,6 @@
 /* parallel-update: each parameter is updated as soon as its gradient is ready. */
 #include "sim/whatif/nodes.h"
 
-/* Moves an update to a device of its own, where it runs once its gradient is ready. */
-static enum rp_code free_update(struct rp_sim_run *run, uint32_t i, struct rp_err *err)
-{
-    struct rp_task alone = rp_task_of_row(&run->tasks.tasks.at[i], run->overlay.dur_ns.at[i]);
-    uint32_t id;
-
-    alone.device = RP_NO_DEVICE;
-    RP_TRY(rp_overlay_set_dur(&run->overlay, i, 0, err));
-    RP_TRY(rp_overlay_add(&run->overlay, alone, &id, err));
-    return rp_overlay_link(&run->overlay, i, id, 0, 0, err);
-}
-
 static bool is_update(const struct rp_sim_run *run, uint32_t i)
 {
     return rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER &&
@@ -66,8 +54,17 @@ static enum rp_code parallel_update_apply(struct rp_sim_run *run, const struct r
             RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_STREAM)
             RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
     for (uint32_t i = 0; i < g->tasks.n; i++)
-        if (is_update(run, i))
-            RP_TRY(free_update(run, i, err));
+        if (is_update(run, i)) {
+            /* Move an update to a device of its own, where it runs once its gradient is ready. */
+            struct rp_task alone =
+                rp_task_of_row(&run->tasks.tasks.at[i], run->overlay.dur_ns.at[i]);
+            uint32_t id;
+
+            alone.device = RP_NO_DEVICE;
+            RP_TRY(rp_overlay_set_dur(&run->overlay, i, 0, err));
+            RP_TRY(rp_overlay_add(&run->overlay, alone, &id, err));
+            RP_TRY(rp_overlay_link(&run->overlay, i, id, 0, 0, err));
+        }
     return RP_OK;
 }
 

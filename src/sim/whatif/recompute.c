@@ -45,18 +45,6 @@ static struct place *place_of(const struct places *p, uint32_t i)
     return &p->at[(node->rank * p->nsteps + step) * 2 + device];
 }
 
-static void find_backward(const struct places *p)
-{
-    for (uint32_t i = 0; i < rp_sim_nnodes(p->run); i++) {
-        struct place *x = place_of(p, i);
-
-        if (x && rp_sim_note_of(p->run, i)->phase == RP_PHASE_BACKWARD &&
-            (x->first == RP_NONE ||
-             rp_sim_node(p->run, i)->start_ns < rp_sim_node(p->run, x->first)->start_ns))
-            x->first = i;
-    }
-}
-
 /* Whether a node belongs to the forward pass and runs again. Without a pattern, these are the
    operators before the backward pass, but batches are not copied again. */
 static bool runs_again(const struct places *p, const struct place *x, const char *pattern,
@@ -76,7 +64,15 @@ static bool runs_again(const struct places *p, const struct place *x, const char
 static enum rp_code find_recomputed(const struct places *p, const char *pattern,
                                     rp_sim_task_vec *matched, size_t *n, struct rp_err *err)
 {
-    find_backward(p);
+    /* The first node of the backward pass at each place. */
+    for (uint32_t i = 0; i < rp_sim_nnodes(p->run); i++) {
+        struct place *x = place_of(p, i);
+
+        if (x && rp_sim_note_of(p->run, i)->phase == RP_PHASE_BACKWARD &&
+            (x->first == RP_NONE ||
+             rp_sim_node(p->run, i)->start_ns < rp_sim_node(p->run, x->first)->start_ns))
+            x->first = i;
+    }
     for (uint32_t i = 0; i < rp_sim_nnodes(p->run); i++) {
         struct place *x = place_of(p, i);
 

@@ -133,19 +133,6 @@ static enum rp_code add_time(struct repair *r, uint32_t at, uint32_t node, int c
     return rp_vec_push(&r->times, time, err);
 }
 
-static enum rp_code list_times(struct repair *r, struct rp_err *err)
-{
-    const struct rp_overlay *o = &r->recorded;
-    uint32_t n = (uint32_t)rp_sim_nnodes(r->run);
-
-    for (uint32_t i = 0; i < n; i++)
-        RP_TRY(add_time(r, i, i, class_of(r, i), o->dur_ns.at[i], err));
-    for (uint32_t i = 0; i < r->run->tasks.edges.n; i++)
-        RP_TRY(add_time(r, n + i, r->run->tasks.edges.at[i].to, class_of_edge(r, i),
-                        o->lag_ns.at[i], err));
-    return RP_OK;
-}
-
 RP_ORDER(by_step, struct rp_peer_cell, RP_UP(step), RP_UP(key))
 
 /* Sorts the cells of a rank, and keeps where each one went. */
@@ -368,7 +355,14 @@ static enum rp_code repair_all(struct repair *r, struct rp_err *err)
 {
     RP_TRY(rp_overlay_copy(&r->recorded, &r->run->overlay, err));
     rp_overlay_undo(&r->recorded, 0);
-    RP_TRY(list_times(r, err));
+
+    const struct rp_overlay *o = &r->recorded;
+    uint32_t n = (uint32_t)rp_sim_nnodes(r->run);
+    for (uint32_t i = 0; i < n; i++)
+        RP_TRY(add_time(r, i, i, class_of(r, i), o->dur_ns.at[i], err));
+    for (uint32_t i = 0; i < r->run->tasks.edges.n; i++)
+        RP_TRY(add_time(r, n + i, r->run->tasks.edges.at[i].to, class_of_edge(r, i),
+                        o->lag_ns.at[i], err));
     RP_TRY(judge_times(r, err));
     RP_TRY(find_chance(r, err));
     RP_TRY(each_time(r, true, err));

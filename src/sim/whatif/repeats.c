@@ -91,14 +91,6 @@ static enum rp_sim_repeating judge(const struct tally *t, const struct rp_sim_re
 
 /* ------------------------------------------------------------------ what waits */
 
-/* The operator around the wait, or else the call. */
-static const char *waiter(const struct rp_sim_run *run, uint32_t i)
-{
-    uint32_t op = rp_sim_note_of(run, i)->op;
-
-    return op ? run->graph->names.at[op] : rp_sim_node_name(run, i);
-}
-
 static enum rp_code find_waiting(const struct rp_sim_run *run, struct rp_arena *arena,
                                  struct rp_sim_repeats *r, struct rp_err *err)
 {
@@ -119,7 +111,10 @@ static enum rp_code find_waiting(const struct rp_sim_run *run, struct rp_arena *
             rp_sim_note_of(run, i)->op ? rp_sim_note_of(run, i)->op : rp_sim_node(run, i)->name;
         if (++count[name] > most) {
             most = count[name];
-            r->waiting = waiter(run, i);
+
+            /* The operator around the wait, or else the call. */
+            uint32_t op = rp_sim_note_of(run, i)->op;
+            r->waiting = op ? run->graph->names.at[op] : rp_sim_node_name(run, i);
         }
     }
     r->waited_ns =

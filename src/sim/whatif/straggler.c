@@ -98,40 +98,26 @@ static void add_work(struct work *w, size_t cell, int64_t ns)
         w->ns[cell] = INT64_MAX;
 }
 
-static void sum_work(struct work *w, const struct rp_sim_run *run)
-{
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
-        add_work(w, cell_of(w, run, i), run->overlay.dur_ns.at[i]);
-    for (uint32_t i = 0; w->gaps && i < run->tasks.edges.n; i++)
-        add_work(w, gap_cell(w, run, i), run->overlay.lag_ns.at[i]);
-}
-
 /* ------------------------------------------------------------------ stretches */
 
 RP_ORDER(by_place, struct arrival, RP_UP(at), RP_UP(ns))
-
-static enum rp_code list_arrivals(struct work *w, const struct rp_sim_run *run, struct rp_err *err)
-{
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
-        const struct rp_sg_node *node = rp_sim_node(run, i);
-
-        if (node->kind == RP_SG_ARRIVE && node->rank < w->nranks &&
-            rp_sim_note_of(run, i)->step < w->nsteps)
-            RP_TRY(rp_vec_push(&w->arrivals,
-                               ((struct arrival){(uint32_t)place_of(w, run, i), node->start_ns}),
-                               err));
-    }
-    if (w->arrivals.n)
-        qsort(w->arrivals.at, w->arrivals.n, sizeof *w->arrivals.at, by_place);
-    return RP_OK;
-}
 
 /* Divides steps at the arrivals of each rank, if all ranks have equally many. */
 static enum rp_code find_stretches(struct work *w, const struct rp_sim_run *run, struct rp_err *err)
 {
     size_t at, i = 0, most = 0, n = w->nranks * w->nsteps;
 
-    RP_TRY(list_arrivals(w, run, err));
+    for (uint32_t k = 0; k < rp_sim_nnodes(run); k++) {
+        const struct rp_sg_node *node = rp_sim_node(run, k);
+
+        if (node->kind == RP_SG_ARRIVE && node->rank < w->nranks &&
+            rp_sim_note_of(run, k)->step < w->nsteps)
+            RP_TRY(rp_vec_push(&w->arrivals,
+                               ((struct arrival){(uint32_t)place_of(w, run, k), node->start_ns}),
+                               err));
+    }
+    if (w->arrivals.n)
+        qsort(w->arrivals.at, w->arrivals.n, sizeof *w->arrivals.at, by_place);
     w->first = calloc(n + 1, sizeof *w->first);
     w->alike = calloc(w->nsteps, sizeof *w->alike);
     if (!w->first || !w->alike)
@@ -176,20 +162,14 @@ static enum rp_code work_init(struct work *w, const struct rp_sim_run *run, bool
     w->factor = calloc(w->nranks * w->nsteps * w->nstretches + 1, sizeof *w->factor);
     if (!w->ns || !w->factor)
         return rp_err_nomem(err, "simulating");
-    sum_work(w, run);
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        add_work(w, cell_of(w, run, i), run->overlay.dur_ns.at[i]);
+    for (uint32_t i = 0; w->gaps && i < run->tasks.edges.n; i++)
+        add_work(w, gap_cell(w, run, i), run->overlay.lag_ns.at[i]);
     return RP_OK;
 }
 
 /* ------------------------------------------------------------------ levelling */
-
-/* The median of numbers (for an even count, the mean of the middle two). */
-static double middle_of(int64_t *v, size_t n)
-{
-    size_t low = n ? (n - 1) / 2 : 0, high = n / 2;
-
-    rp_ns_sort(v, n);
-    return n ? (double)v[low] / 2 + (double)v[high] / 2 : 0;
-}
 
 /* What is levelled, and how. */
 struct level {
@@ -246,7 +226,11 @@ static void find_medians(const struct level *l, size_t step)
                 l->scratch[n++] =
                     k < w->nstretches ? w->ns[place * w->nstretches + k] : whole_of(w, place);
             }
-        l->median[k] = middle_of(l->scratch, n);
+
+        /* The median of numbers (for an even count, the mean of the middle two). */
+        size_t low = n ? (n - 1) / 2 : 0, high = n / 2;
+        rp_ns_sort(l->scratch, n);
+        l->median[k] = n ? (double)l->scratch[low] / 2 + (double)l->scratch[high] / 2 : 0;
     }
 }
 

@@ -2,15 +2,6 @@
 /* swap: two operators or kernels of a thread or stream swap places, in every step. */
 #include "sim/whatif/nodes.h"
 
-/* Each takes the time of the other. */
-static enum rp_code exchange(struct rp_sim_run *run, uint32_t a, uint32_t b, struct rp_err *err)
-{
-    int64_t of_a = run->overlay.dur_ns.at[a], of_b = run->overlay.dur_ns.at[b];
-
-    RP_TRY(rp_overlay_set_dur(&run->overlay, a, of_b, err));
-    return rp_overlay_set_dur(&run->overlay, b, of_a, err);
-}
-
 /* The next task of each name on a lane in a step form a pair; the search continues after both. */
 static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane *lane,
                                  const struct rp_whatif_args *args, rp_sim_task_vec *matched,
@@ -30,7 +21,12 @@ static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane
             b = i;
         if (a == RP_NONE || b == RP_NONE)
             continue;
-        RP_TRY(exchange(run, a, b, err));
+
+        /* Each takes the time of the other. */
+        int64_t of_a = run->overlay.dur_ns.at[a], of_b = run->overlay.dur_ns.at[b];
+        RP_TRY(rp_overlay_set_dur(&run->overlay, a, of_b, err));
+        RP_TRY(rp_overlay_set_dur(&run->overlay, b, of_a, err));
+
         RP_TRY(rp_sim_match(run, matched, a, err));
         RP_TRY(rp_sim_match(run, matched, b, err));
         a = b = RP_NONE;
