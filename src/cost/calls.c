@@ -101,18 +101,6 @@ static enum rp_code operator_of(struct call_maker *m, const struct rp_work_item 
 
 /* ------------------------------------------------------------------ calls */
 
-static void add_to_call(struct rp_cost_call *call, const struct rp_work_item *x, uint32_t item)
-{
-    int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
-
-    call->device_ns = rp_ns_sum(call->device_ns, dur);
-    if (!call->nitems || dur > call->longest_ns) {
-        call->item = item;
-        call->longest_ns = dur;
-    }
-    call->nitems++;
-}
-
 /* A library may launch several kernels for an instruction: those that follow each other on a stream
    until the first one comes again. A graph has many instructions of one kernel each. */
 static uint32_t continued_call(struct call_maker *m, const struct rp_work_item *x, rp_str module)
@@ -152,7 +140,15 @@ static enum rp_code place_item(struct call_maker *m, uint32_t item, struct rp_er
     if (at == m->out->calls.n)
         RP_TRY(rp_vec_push(&m->out->calls, fresh, err));
     m->unlaunched = m->unlaunched || (x->launch == RP_NONE && x->cls == RP_WORK_COMPUTE);
-    add_to_call(&m->out->calls.at[at], x, item);
+
+    struct rp_cost_call *call = &m->out->calls.at[at];
+    int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
+    call->device_ns = rp_ns_sum(call->device_ns, dur);
+    if (!call->nitems || dur > call->longest_ns) {
+        call->item = item;
+        call->longest_ns = dur;
+    }
+    call->nitems++;
     return rp_vec_push(&m->out->of_item, at, err);
 }
 
@@ -161,14 +157,6 @@ static enum rp_code place_item(struct call_maker *m, uint32_t item, struct rp_er
 static rp_str kernel_of(const struct call_maker *m, const struct rp_cost_call *call)
 {
     return m->t->ev.name[m->work->items.at[call->item].event];
-}
-
-static enum rp_code set_category(struct call_maker *m, struct rp_cost_call *call,
-                                 struct rp_err *err)
-{
-    rp_str op = call->op == RP_NONE ? 0 : m->t->ev.name[call->op];
-
-    return rp_trace_category_of(m->costs->categories, op, kernel_of(m, call), &call->category, err);
 }
 
 /* Whether a copy is to or from the host or another device. */
@@ -221,7 +209,9 @@ static enum rp_code set_cost(struct call_maker *m, struct rp_cost_call *call, st
     struct rp_op_cost cost = {.flops = NAN, .bytes = NAN, .missing = NO_OPERATOR};
     rp_str module;
 
-    RP_TRY(set_category(m, call, err));
+    rp_str op = call->op == RP_NONE ? 0 : m->t->ev.name[call->op];
+    RP_TRY(
+        rp_trace_category_of(m->costs->categories, op, kernel_of(m, call), &call->category, err));
     if (rp_arg_key_text(&m->hlo_module, x->event, &module))
         cost.missing = NO_PROGRAM;
     if (x->cls == RP_WORK_COMM) {
@@ -329,22 +319,6 @@ static bool same_work(const struct call_maker *m, uint32_t a, uint32_t b)
            (x->item == a) == (y->item == b);
 }
 
-static enum rp_code map_launch(struct launch_finder *f, uint32_t item, struct rp_err *err)
-{
-    uint32_t found;
-
-    for (int level = 0; level < LEVELS; level++) {
-        uint64_t key = launch_key(f, item, level);
-
-        if (!key)
-            continue;
-        RP_TRY(rp_map_intern(&f->items[level], key, item, &found, err));
-        if (found != item && found != AMBIGUOUS && !same_work(f->m, found, item))
-            RP_TRY(rp_map_put(&f->items[level], key, AMBIGUOUS, err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code map_launches(struct launch_finder *f, struct rp_err *err)
 {
     const struct call_maker *m = f->m;
@@ -353,8 +327,19 @@ static enum rp_code map_launches(struct launch_finder *f, struct rp_err *err)
         const struct rp_cost_call *call = &m->out->calls.at[m->out->of_item.at[i]];
 
         if (call->op != RP_NONE && m->work->items.at[i].cls == RP_WORK_COMPUTE &&
-            rp_cost_is_known(&m->costs->costs.at[call->cost]))
-            RP_TRY(map_launch(f, i, err));
+            rp_cost_is_known(&m->costs->costs.at[call->cost])) {
+            uint32_t found;
+
+            for (int level = 0; level < LEVELS; level++) {
+                uint64_t key = launch_key(f, i, level);
+
+                if (!key)
+                    continue;
+                RP_TRY(rp_map_intern(&f->items[level], key, i, &found, err));
+                if (found != i && found != AMBIGUOUS && !same_work(f->m, found, i))
+                    RP_TRY(rp_map_put(&f->items[level], key, AMBIGUOUS, err));
+            }
+        }
     }
     return RP_OK;
 }

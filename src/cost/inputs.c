@@ -407,16 +407,6 @@ uint32_t rp_inputs_ints(const struct rp_inputs *in, uint32_t i, double *out, uin
 enum { SUM_Q, SUM_K, SUM_QQ, SUM_QK, SUMS };
 static const char *const sum_words[SUMS] = {"sq", "sk", "sqsq", "sqsk"};
 
-/* New token i of a sequence sees all tokens except those after it. */
-static void add_part(const double sum[SUMS], struct rp_batch *out)
-{
-    bool one_each = sum[SUM_QK] == sum[SUM_K]; /* in decoding, no token comes after the new one */
-
-    out->tokens += sum[SUM_Q];
-    out->keys += sum[SUM_K];
-    out->pairs += sum[SUM_QK] - (one_each ? 0 : (sum[SUM_QQ] - sum[SUM_Q]) / 2);
-}
-
 /* Reads the form of vLLM: "sq10sk14sqsq58sqsk70". */
 static bool read_joined_sums(const char *at, double sum[SUMS])
 {
@@ -474,7 +464,14 @@ bool rp_batch_parse(const char *name, struct rp_batch *out)
         if (at ? !read_joined_sums(at + 1, sum)
                : !read_keyed_sums(name, parts[i].prefix, parts[i].tokens, sum))
             continue;
-        add_part(sum, out);
+
+        /* New token i of a sequence sees all tokens except those after it. */
+        bool one_each =
+            sum[SUM_QK] == sum[SUM_K]; /* in decoding, no token comes after the new one */
+        out->tokens += sum[SUM_Q];
+        out->keys += sum[SUM_K];
+        out->pairs += sum[SUM_QK] - (one_each ? 0 : (sum[SUM_QQ] - sum[SUM_Q]) / 2);
+
         found = true;
     }
     return found && out->tokens > 0;

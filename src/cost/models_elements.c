@@ -13,19 +13,6 @@ static bool is_float(const struct rp_input_tensor *t)
     return t->type != RP_NUMBER_INT && t->type != RP_NUMBER_INT8 && t->type != RP_NUMBER_NONE;
 }
 
-/* Takes the wider of two formats, as PyTorch promotes them. */
-static void promote(struct rp_input_tensor *to, const struct rp_input_tensor *t)
-{
-    if (to->type == RP_NUMBER_NONE || (is_float(t) && !is_float(to)) ||
-        (is_float(t) == is_float(to) && t->size > to->size)) {
-        to->type = t->type;
-        to->size = t->size;
-    } else if (is_float(t) && t->size == to->size && t->size == 2 && t->type != to->type) {
-        to->type = RP_NUMBER_FP32;
-        to->size = 4;
-    }
-}
-
 static void broadcast(struct rp_input_tensor *to, const struct rp_input_tensor *t)
 {
     uint32_t i, n = to->ndims > t->ndims ? to->ndims : t->ndims;
@@ -130,8 +117,18 @@ static const char *shape_result(const struct rp_inputs *in, struct rp_input_tens
             tensors++;
             *read += rp_input_bytes(t);
             broadcast(result, t);
-            if (!pass || result->type == RP_NUMBER_NONE || (is_float(t) && !is_float(result)))
-                promote(result, t);
+            if (!pass || result->type == RP_NUMBER_NONE || (is_float(t) && !is_float(result))) {
+                /* Take the wider of two formats, as PyTorch promotes them. */
+                if (result->type == RP_NUMBER_NONE || (is_float(t) && !is_float(result)) ||
+                    (is_float(t) == is_float(result) && t->size > result->size)) {
+                    result->type = t->type;
+                    result->size = t->size;
+                } else if (is_float(t) && t->size == result->size && t->size == 2 &&
+                           t->type != result->type) {
+                    result->type = RP_NUMBER_FP32;
+                    result->size = 4;
+                }
+            }
         }
     if (!tensors)
         return RP_NO_SHAPES;

@@ -271,25 +271,6 @@ static int64_t called_ns(const struct rp_trace *t, rp_event op)
     return t->ev.ts_ns[op];
 }
 
-/* Finds the index in c->batches of the batch for which an operator is computed; RP_NONE if not
-   known. */
-static enum rp_code find_batch(struct rp_op_costs *c, rp_event op, uint32_t *out,
-                               struct rp_err *err)
-{
-    int64_t at = called_ns(c->trace, op);
-    uint32_t i;
-
-    if (!c->has_batches)
-        RP_TRY(read_batches(c, err));
-    *out = RP_NONE;
-    RP_LOWER_BOUND(i, (uint32_t)c->batches.n, c->batches.at[i].begin_ns <= at);
-    for (; i > 0 && c->batches.at[i - 1].until_ns > at; i--)
-        if (at < c->batches.at[i - 1].end_ns &&
-            (*out == RP_NONE || tells_more(&c->batches.at[i - 1], &c->batches.at[*out])))
-            *out = i - 1;
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ each operator once */
 
 static const char *text_or_null(const struct rp_trace *t, rp_str s)
@@ -336,7 +317,21 @@ enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, ui
                                 (uint64_t)texts[1] << 32 | texts[2]);
     key = rp_hash_join(key, (uint64_t)texts[3] << 32 | (uint32_t)hint << 8 | (uint32_t)size);
     if (model && model->fn == rp_model_served_attention) {
-        RP_TRY(find_batch(c, op, &batch, err));
+        /* Find the index in c->batches of the batch for which an operator is computed; RP_NONE if
+           not known. */
+        uint32_t *out = &batch;
+        int64_t at = called_ns(c->trace, op);
+        uint32_t i;
+
+        if (!c->has_batches)
+            RP_TRY(read_batches(c, err));
+        *out = RP_NONE;
+        RP_LOWER_BOUND(i, (uint32_t)c->batches.n, c->batches.at[i].begin_ns <= at);
+        for (; i > 0 && c->batches.at[i - 1].until_ns > at; i--)
+            if (at < c->batches.at[i - 1].end_ns &&
+                (*out == RP_NONE || tells_more(&c->batches.at[i - 1], &c->batches.at[*out])))
+                *out = i - 1;
+
         key = rp_hash_join(key, batch);
     }
     RP_TRY(rp_map_intern(&c->known, key, (uint32_t)c->costs.n, cost, err));

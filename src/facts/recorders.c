@@ -183,18 +183,6 @@ static void bound(const struct rp_trace *h, struct launches *l, int64_t *low, in
     bound_by_waits(h, l, high);
 }
 
-static void set_bounds(const struct side *s, int64_t low, int64_t high, struct rp_recorders *out)
-{
-    bool open = high == INT64_MAX;
-    int64_t width = minus(high, low), middle = open ? low : minus(low, -(width / 2));
-
-    out->contradiction = !open && low > high;
-    out->uncertainty_ns = open ? RP_NO_TS : width < 0 ? -(width / 2) : width / 2;
-    out->offset_ns = s->swapped ? minus(0, middle) : middle;
-    out->low_ns = !s->swapped ? low : open ? RP_NO_TS : minus(0, high);
-    out->high_ns = s->swapped ? minus(0, low) : open ? RP_NO_TS : high;
-}
-
 static enum rp_code align_by_ids(const struct side *s, struct rp_recorders *out, struct rp_err *err)
 {
     struct launches l = {0};
@@ -203,7 +191,14 @@ static enum rp_code align_by_ids(const struct side *s, struct rp_recorders *out,
 
     if (code == RP_OK && ids_agree(&l)) {
         bound(s->host, &l, &low, &high);
-        set_bounds(s, low, high, out);
+
+        bool open = high == INT64_MAX;
+        int64_t width = minus(high, low), middle = open ? low : minus(low, -(width / 2));
+        out->contradiction = !open && low > high;
+        out->uncertainty_ns = open ? RP_NO_TS : width < 0 ? -(width / 2) : width / 2;
+        out->offset_ns = s->swapped ? minus(0, middle) : middle;
+        out->low_ns = !s->swapped ? low : open ? RP_NO_TS : minus(0, high);
+        out->high_ns = s->swapped ? minus(0, low) : open ? RP_NO_TS : high;
         out->by = RP_RECORDERS_IDS;
         out->matched = l.at.n;
         out->same_ids = true;

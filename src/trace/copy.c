@@ -133,18 +133,6 @@ static void put_number(struct rp_emit *to, const char *key, int64_t value)
     rp_emit_i64(to, value);
 }
 
-static void put_step_name(struct rp_emit *to, const struct rp_trace *t, const struct rp_step *s,
-                          bool nameless)
-{
-    rp_emit_text(to, "{\"name\":");
-    if (nameless) {
-        put_number(to, "\"step ", s->number);
-        rp_emit_char(to, '"');
-    } else {
-        rp_emit_escaped(to, RP_IN_JSON, rp_trace_str(t, s->name), rp_trace_str_len(t, s->name));
-    }
-}
-
 static void put_step(struct rp_emit *to, const struct rp_trace *t, uint32_t i,
                      const struct rp_cut_record *r)
 {
@@ -154,7 +142,15 @@ static void put_step(struct rp_emit *to, const struct rp_trace *t, uint32_t i,
 
     if (last && i + 1 < t->nsteps && !(s->flags & RP_STEP_BREAK_AFTER) && end < s[1].begin_ns)
         end = s[1].begin_ns;
-    put_step_name(to, t, s, r->nameless);
+
+    bool nameless = r->nameless;
+    rp_emit_text(to, "{\"name\":");
+    if (nameless) {
+        put_number(to, "\"step ", s->number);
+        rp_emit_char(to, '"');
+    } else {
+        rp_emit_escaped(to, RP_IN_JSON, rp_trace_str(t, s->name), rp_trace_str_len(t, s->name));
+    }
     put_number(to, ",\"number\":", s->number);
     put_number(to, ",\"source\":", s->source);
     put_number(to, ",\"begin_ns\":", since(r->begin_ns, s->begin_ns));

@@ -31,18 +31,6 @@ static enum rp_code is_common(struct rp_merged_common *common, bool first, uint6
     return RP_OK;
 }
 
-static void put_meta_value(struct rp_emit *to, const char *value, size_t n)
-{
-    enum rp_raw_state state = rp_json_raw_check(value, n);
-
-    if (state == RP_RAW_CLEAN)
-        rp_emit_bytes(to, value, n);
-    else if (state == RP_RAW_UNCLEAN)
-        rp_json_put_cleaned(to, value, n);
-    else
-        rp_emit_escaped(to, RP_IN_JSON, value, n);
-}
-
 static enum rp_code put_meta(struct rp_emit *to, struct rp_merged_common *common,
                              const struct rp_trace *t, bool first, struct rp_err *err)
 {
@@ -63,7 +51,14 @@ static enum rp_code put_meta(struct rp_emit *to, struct rp_merged_common *common
         rp_emit_text(to, any ? "," : ",\"meta\":{");
         rp_emit_escaped(to, RP_IN_JSON, key, nkey);
         rp_emit_char(to, ':');
-        put_meta_value(to, value, n);
+
+        enum rp_raw_state state = rp_json_raw_check(value, n);
+        if (state == RP_RAW_CLEAN)
+            rp_emit_bytes(to, value, n);
+        else if (state == RP_RAW_UNCLEAN)
+            rp_json_put_cleaned(to, value, n);
+        else
+            rp_emit_escaped(to, RP_IN_JSON, value, n);
         any = true;
     }
     if (any)
@@ -391,22 +386,6 @@ static enum rp_code add_meta(struct rp_builder *b, const struct rp_trace *t,
     return RP_OK;
 }
 
-static enum rp_code add_devices(struct rp_builder *b, const struct rp_trace *t,
-                                const struct rp_merged_rank *rank, struct rp_err *err)
-{
-    size_t i, n = rank->ndevices ? rank->ndevices : t->ndevices;
-
-    for (i = 0; i < n; i++) {
-        struct rp_device device = rank->ndevices ? rank->devices[i] : t->devices[i];
-
-        RP_TRY(intern(b,
-                      rank->ndevices ? rank->device_names[i] : rp_trace_str(t, t->devices[i].name),
-                      &device.name, err));
-        RP_TRY(rp_builder_add_device(b, &device, err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code fill_builder(struct rp_builder *b, const struct rp_trace *t,
                                  const struct rp_merged_rank *rank, struct rp_err *err)
 {
@@ -421,7 +400,16 @@ static enum rp_code fill_builder(struct rp_builder *b, const struct rp_trace *t,
     RP_TRY(intern(b, rp_trace_str(t, t->framework), &to->framework, err));
     RP_TRY(intern(b, rp_trace_str(t, t->framework_version), &to->framework_version, err));
     RP_TRY(rp_builder_append(b, t, &how, err));
-    RP_TRY(add_devices(b, t, rank, err));
+
+    size_t i, n = rank->ndevices ? rank->ndevices : t->ndevices;
+    for (i = 0; i < n; i++) {
+        struct rp_device device = rank->ndevices ? rank->devices[i] : t->devices[i];
+
+        RP_TRY(intern(b,
+                      rank->ndevices ? rank->device_names[i] : rp_trace_str(t, t->devices[i].name),
+                      &device.name, err));
+        RP_TRY(rp_builder_add_device(b, &device, err));
+    }
     return add_meta(b, t, rank, err);
 }
 

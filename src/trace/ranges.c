@@ -103,20 +103,6 @@ static enum rp_code check_steps(const struct rp_trace *t, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code check_notes(const struct rp_trace *t, struct rp_err *err)
-{
-    for (uint32_t i = 0; i < t->ndevices; i++)
-        if (!is_str(t, t->devices[i].name))
-            return rp_trace_bad(t, err, "device %u has an unknown name", i);
-    for (uint32_t i = 0; i < t->nmeta; i++)
-        if (!is_str(t, t->meta[i].key) || !is_str(t, t->meta[i].value))
-            return rp_trace_bad(t, err, "metadata %u has an unknown key or value", i);
-    for (uint32_t i = 0; i < t->nwarnings; i++)
-        if (!is_str(t, t->warnings[i]))
-            return rp_trace_bad(t, err, "warning %u is unknown", i);
-    return RP_OK;
-}
-
 enum rp_code rp_ranges_tables(const struct rp_trace *t, struct rp_err *err)
 {
     if (!is_str(t, t->format) || !is_str(t, t->framework) || !is_str(t, t->framework_version))
@@ -132,7 +118,17 @@ enum rp_code rp_ranges_tables(const struct rp_trace *t, struct rp_err *err)
             return rp_trace_bad(t, err, "process %u has an unknown name", i);
     RP_TRY(check_tracks(t, err));
     RP_TRY(check_steps(t, err));
-    return check_notes(t, err);
+
+    for (uint32_t i = 0; i < t->ndevices; i++)
+        if (!is_str(t, t->devices[i].name))
+            return rp_trace_bad(t, err, "device %u has an unknown name", i);
+    for (uint32_t i = 0; i < t->nmeta; i++)
+        if (!is_str(t, t->meta[i].key) || !is_str(t, t->meta[i].value))
+            return rp_trace_bad(t, err, "metadata %u has an unknown key or value", i);
+    for (uint32_t i = 0; i < t->nwarnings; i++)
+        if (!is_str(t, t->warnings[i]))
+            return rp_trace_bad(t, err, "warning %u is unknown", i);
+    return RP_OK;
 }
 
 static enum rp_code check_shape_ids(const struct rp_trace *t, const uint16_t *shape, uint32_t n,
@@ -190,13 +186,6 @@ enum rp_code rp_ranges_events(const struct rp_trace *t, struct rp_err *err)
     return RP_OK;
 }
 
-static uint32_t rows_in_block(uint32_t nrows, uint32_t block)
-{
-    uint32_t rest = nrows - block * RP_ARG_BLOCK;
-
-    return rest < RP_ARG_BLOCK ? rest : RP_ARG_BLOCK;
-}
-
 /* The largest delta of a block of 1, 2 or 4 bytes. */
 static uint64_t largest_delta(const uint8_t *p, uint32_t n, unsigned width)
 {
@@ -240,7 +229,8 @@ static enum rp_code check_column(const struct rp_trace *t, uint32_t column, uint
         return rp_trace_bad(t, err, "the blocks of key %u are missing", column);
     for (i = 0; i < nblocks; i++) {
         const struct rp_arg_block *b = &a->block[a->key_block[column] + i];
-        uint32_t n = rows_in_block(nrows, i);
+        uint32_t rest = nrows - i * RP_ARG_BLOCK;
+        uint32_t n = rest < RP_ARG_BLOCK ? rest : RP_ARG_BLOCK;
         uint64_t at = b->place >> 8, width = b->place & 255;
 
         if (width > 8 || (width & (width - 1)) || at > a->ndata || width * n > a->ndata - at)

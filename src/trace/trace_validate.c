@@ -72,17 +72,6 @@ static enum rp_code check_samples(const struct rp_trace *t, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code check_rest(const struct rp_trace *t, struct rp_err *err)
-{
-    for (uint32_t i = 1; i < t->nsteps; i++)
-        if (t->steps[i].begin_ns < t->steps[i - 1].begin_ns)
-            return rp_trace_bad(t, err, "step %u begins before the previous one", i);
-    for (uint32_t i = 0; i < t->flows.n; i++)
-        if (t->flows.event[i] != RP_NONE && t->ev.track[t->flows.event[i]] != t->flows.track[i])
-            return rp_trace_bad(t, err, "arrow %u is bound to another track", i);
-    return RP_OK;
-}
-
 enum rp_code rp_trace_validate(const struct rp_trace *t, struct rp_err *err)
 {
     RP_TRY(rp_trace_require(t, RP_NEED_ALL, err));
@@ -99,5 +88,12 @@ enum rp_code rp_trace_validate(const struct rp_trace *t, struct rp_err *err)
     RP_TRY(check_parents(t, err));
     RP_TRY(check_members(t, err));
     RP_TRY(check_samples(t, err));
-    return check_rest(t, err);
+
+    for (uint32_t i = 1; i < t->nsteps; i++)
+        if (t->steps[i].begin_ns < t->steps[i - 1].begin_ns)
+            return rp_trace_bad(t, err, "step %u begins before the previous one", i);
+    for (uint32_t i = 0; i < t->flows.n; i++)
+        if (t->flows.event[i] != RP_NONE && t->ev.track[t->flows.event[i]] != t->flows.track[i])
+            return rp_trace_bad(t, err, "arrow %u is bound to another track", i);
+    return RP_OK;
 }

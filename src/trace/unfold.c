@@ -315,20 +315,6 @@ static bool find_usual(const struct unfolding *u, const struct item *at, size_t 
     return n > 0;
 }
 
-/* Device work of all streams in the order of its ids. */
-static enum rp_code list_work(struct unfolding *u, struct rp_err *err)
-{
-    u->scratch.n = 0;
-    for (rp_event e = 0; e < u->t->ev.n; e++)
-        if (is_in_lane(u->t, e, RP_ORIGIN_GPU)) {
-            struct item item = {id_of(u->t, e), u->t->ev.ts_ns[e], 0, e};
-
-            RP_TRY(rp_vec_push(&u->scratch, item, err));
-        }
-    rp_sort(u->scratch.at, u->scratch.n, sizeof *u->scratch.at, by_id);
-    return RP_OK;
-}
-
 /* Finds the first id after the fold among device work of all streams, where the times between
    neighbours are most like the usual ones; INT64_MAX if none is between. If the loop repeats, this
    also shows by how much more than is certain the clock was set back. */
@@ -339,7 +325,17 @@ static enum rp_code find_device_id(struct unfolding *u, const struct fold *f, in
 
     *id = INT64_MAX;
     *more_ns = 0;
-    RP_TRY(list_work(u, err));
+
+    /* Device work of all streams in the order of its ids. */
+    u->scratch.n = 0;
+    for (rp_event e = 0; e < u->t->ev.n; e++)
+        if (is_in_lane(u->t, e, RP_ORIGIN_GPU)) {
+            struct item item = {id_of(u->t, e), u->t->ev.ts_ns[e], 0, e};
+
+            RP_TRY(rp_vec_push(&u->scratch, item, err));
+        }
+    rp_sort(u->scratch.at, u->scratch.n, sizeof *u->scratch.at, by_id);
+
     for (size_t i = 1; i < u->scratch.n; i++) {
         const struct item *at = u->scratch.at;
         int64_t usual, apart = moved_ns(u, &at[i]) - moved_ns(u, &at[i - 1]), odd;

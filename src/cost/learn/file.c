@@ -310,22 +310,6 @@ static enum rp_code read_piece(struct rp_fit *fit, const struct field *f, size_t
         ((struct rp_curve_piece){(uint8_t)feature, (float)low, (float)high, (float)gain}), err);
 }
 
-static enum rp_code read_gap(struct rp_learned *m, const struct field *f, size_t n,
-                             struct rp_err *err)
-{
-    int kind = n == 6 ? field_word(&f[1], rp_op_kind_names, RP_OP_KINDS) : -1;
-    int from = n == 6 ? field_word(&f[2], rp_number_names, RP_NUMBERS) : -1;
-    int to = n == 6 ? field_word(&f[3], rp_number_names, RP_NUMBERS) : -1;
-    double quick, slow;
-
-    if (kind < 0 || from <= 0 || to <= 0 || !field_number(&f[4], -MOST_LOG, MOST_LOG, &quick) ||
-        !field_number(&f[5], -MOST_LOG, MOST_LOG, &slow) || m->transfers.n >= MOST_GAPS)
-        return malformed("gap", err);
-    return rp_vec_push(
-        &m->transfers,
-        ((struct rp_format_gap){(uint8_t)kind, (uint8_t)from, (uint8_t)to, quick, slow}), err);
-}
-
 static enum rp_code read_item(struct model_reader *r, const struct field *f, size_t n,
                               struct rp_err *err)
 {
@@ -350,8 +334,20 @@ static enum rp_code read_item(struct model_reader *r, const struct field *f, siz
         return read_curve(r->fit, f, n, err);
     if (field_is(f, "piece"))
         return read_piece(r->fit, f, n, err);
-    if (field_is(f, "gap"))
-        return read_gap(r->out, f, n, err);
+    if (field_is(f, "gap")) {
+        struct rp_learned *m = r->out;
+        int kind = n == 6 ? field_word(&f[1], rp_op_kind_names, RP_OP_KINDS) : -1;
+        int from = n == 6 ? field_word(&f[2], rp_number_names, RP_NUMBERS) : -1;
+        int to = n == 6 ? field_word(&f[3], rp_number_names, RP_NUMBERS) : -1;
+        double quick, slow;
+
+        if (kind < 0 || from <= 0 || to <= 0 || !field_number(&f[4], -MOST_LOG, MOST_LOG, &quick) ||
+            !field_number(&f[5], -MOST_LOG, MOST_LOG, &slow) || m->transfers.n >= MOST_GAPS)
+            return malformed("gap", err);
+        return rp_vec_push(
+            &m->transfers,
+            ((struct rp_format_gap){(uint8_t)kind, (uint8_t)from, (uint8_t)to, quick, slow}), err);
+    }
     return malformed("line", err);
 }
 

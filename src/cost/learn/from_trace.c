@@ -190,16 +190,6 @@ static bool shape_call(struct rp_op_costs *costs, rp_event op, const struct rp_o
     }
 }
 
-/* Makes the sample of work without an operator, such as fusions of XLA, from its program. */
-static void shape_item(const struct rp_op_cost *cost, struct rp_sample *s)
-{
-    set_dims(s,
-             cost->on_matrix                           ? "xla_product"
-             : cost->category == RP_CATEGORY_REDUCTION ? "xla_reduction"
-                                                       : "xla_fusion",
-             (double[]){s->bytes / fmax(rp_number_bytes((enum rp_number)s->type), 0.5)}, 1);
-}
-
 bool rp_sample_of_call(struct rp_op_costs *costs, const struct rp_work *work,
                        const struct rp_cost_call *call, const char *device, struct rp_arena *arena,
                        struct rp_sample *out)
@@ -221,7 +211,14 @@ bool rp_sample_of_call(struct rp_op_costs *costs, const struct rp_work *work,
                               .count = 1};
     if (call->op == RP_NONE) {
         known = cost->shape != NULL;
-        shape_item(cost, out);
+
+        /* Make the sample of work without an operator, such as fusions of XLA, from its program.
+         */
+        set_dims(out,
+                 cost->on_matrix                           ? "xla_product"
+                 : cost->category == RP_CATEGORY_REDUCTION ? "xla_reduction"
+                                                           : "xla_fusion",
+                 (double[]){out->bytes / fmax(rp_number_bytes((enum rp_number)out->type), 0.5)}, 1);
     } else {
         known = shape_call(costs, call->op, cost, arena, out);
     }

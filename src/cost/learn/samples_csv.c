@@ -84,18 +84,6 @@ static size_t split_line(const char *line, size_t n, struct csv_cell *cells)
     return count;
 }
 
-static void read_head(const struct csv_cell *cells, size_t n, int *at)
-{
-    for (size_t i = 0; i < CSV_COLUMNS; i++)
-        at[i] = -1;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < sizeof csv_names / sizeof csv_names[0]; k++)
-            if (strlen(csv_names[k].name) == cells[i].n &&
-                !strncasecmp(csv_names[k].name, cells[i].text, cells[i].n) &&
-                at[csv_names[k].column] < 0)
-                at[csv_names[k].column] = (int)i;
-}
-
 static bool head_is_whole(const int *at, bool timed)
 {
     bool time = at[NS] >= 0 || at[US] >= 0 || at[MS] >= 0;
@@ -196,7 +184,14 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
     size_t count = split_line(line, n, cells);
     if (!csv->has_head) {
         csv->has_head = true;
-        read_head(cells, count, csv->at);
+        for (size_t i = 0; i < CSV_COLUMNS; i++)
+            csv->at[i] = -1;
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = 0; k < sizeof csv_names / sizeof csv_names[0]; k++)
+                if (strlen(csv_names[k].name) == cells[i].n &&
+                    !strncasecmp(csv_names[k].name, cells[i].text, cells[i].n) &&
+                    csv->at[csv_names[k].column] < 0)
+                    csv->at[csv_names[k].column] = (int)i;
         return head_is_whole(csv->at, csv->timed)
                    ? RP_OK
                    : rp_err_set(err, RP_FORMAT,

@@ -106,23 +106,19 @@ static int64_t weighted_median(struct point *p, size_t n)
     return p[i].y_ns;
 }
 
-/* The ends of a collective differ by at most the length of its transfer, so the shorter it was for
- * the rank that arrived last, the better it measures clocks. */
-static uint64_t weight_of(const struct clock_ctx *f, uint32_t rendezvous)
-{
-    int64_t least = INT64_MAX, dur;
-
-    for (uint32_t i = f->first[rendezvous]; i < f->first[rendezvous + 1]; i++) {
-        dur = rp_ns_between(f->participants[i].begin_ns, f->participants[i].end_ns);
-        least = dur < least ? dur : least;
-    }
-    return 1 + UINT64_C(1000000000000) / ((uint64_t)(least < 0 ? 0 : least) + 1000);
-}
-
 static void weigh_rendezvous(struct clock_ctx *f)
 {
-    for (uint32_t m = 0; m < f->nrendezvous; m++)
-        f->weight[m] = weight_of(f, m);
+    for (uint32_t m = 0; m < f->nrendezvous; m++) {
+        /* The ends of a collective differ by at most the length of its transfer, so the shorter it
+         * was for the rank that arrived last, the better it measures clocks. */
+        int64_t least = INT64_MAX, dur;
+
+        for (uint32_t i = f->first[m]; i < f->first[m + 1]; i++) {
+            dur = rp_ns_between(f->participants[i].begin_ns, f->participants[i].end_ns);
+            least = dur < least ? dur : least;
+        }
+        f->weight[m] = 1 + UINT64_C(1000000000000) / ((uint64_t)(least < 0 ? 0 : least) + 1000);
+    }
 }
 
 static int64_t on_line(const struct line *l, int64_t ns)
@@ -215,21 +211,6 @@ static bool seed_by_messages(struct clock_ctx *f)
 
 /* ------------------------------------------------------------------ sweeps */
 
-static void time_rendezvous(struct clock_ctx *f)
-{
-    for (uint32_t m = 0; m < f->nrendezvous; m++) {
-        size_t n = 0;
-
-        for (uint32_t i = f->first[m]; i < f->first[m + 1]; i++)
-            if (f->lines[f->participants[i].rank].known)
-                f->values[n++] =
-                    on_line(&f->lines[f->participants[i].rank], f->participants[i].end_ns);
-        f->rendezvous_known[m] = n > 0;
-        if (n)
-            f->rendezvous_ns[m] = median(f->values, n);
-    }
-}
-
 static int64_t median_coordinate(struct clock_ctx *f, const struct point *p, size_t n, bool of_x)
 {
     for (size_t i = 0; i < n; i++)
@@ -308,27 +289,39 @@ static double widening_factor(const struct clock_ctx *f, uint32_t clock)
     return all > participants ? all / (all - participants) : 1;
 }
 
-static void fit_line(struct clock_ctx *f, uint32_t clock)
+static void sweep_clocks(struct clock_ctx *f)
 {
-    struct line *l = &f->lines[clock];
-    size_t n = l->known ? points_of(f, clock) : 0;
+    /* A rendezvous took place at the median of the ends that known clocks say. */
+    for (uint32_t m = 0; m < f->nrendezvous; m++) {
+        size_t n = 0;
 
-    if (!n)
-        return;
-    qsort(f->points, n, sizeof *f->points, by_x);
-    l->n = (uint32_t)n;
-    l->at_ns = median_coordinate(f, f->points, n, true);
-    l->drift = take_drift(f, f->points, n, l->at_ns, &l->drift_doubt);
-    l->drift_doubt *= widening_factor(f, clock);
-    l->spread_ns = spread_of(f, f->points, n) * widening_factor(f, clock);
-    l->offset_ns = weighted_median(f->points, n);
-}
+        for (uint32_t i = f->first[m]; i < f->first[m + 1]; i++)
+            if (f->lines[f->participants[i].rank].known)
+                f->values[n++] =
+                    on_line(&f->lines[f->participants[i].rank], f->participants[i].end_ns);
+        f->rendezvous_known[m] = n > 0;
+        if (n)
+            f->rendezvous_ns[m] = median(f->values, n);
+    }
 
-/* Makes all clocks relative to the first. */
-static void refer_to_first(struct clock_ctx *f)
-{
+    for (uint32_t c = 0; c < f->nclocks; c++) {
+        /* The line of each clock through its points, by medians. */
+        struct line *l = &f->lines[c];
+        size_t n = l->known ? points_of(f, c) : 0;
+
+        if (!n)
+            continue;
+        qsort(f->points, n, sizeof *f->points, by_x);
+        l->n = (uint32_t)n;
+        l->at_ns = median_coordinate(f, f->points, n, true);
+        l->drift = take_drift(f, f->points, n, l->at_ns, &l->drift_doubt);
+        l->drift_doubt *= widening_factor(f, c);
+        l->spread_ns = spread_of(f, f->points, n) * widening_factor(f, c);
+        l->offset_ns = weighted_median(f->points, n);
+    }
+
+    /* All clocks become relative to the first. */
     struct line first = f->lines[0];
-
     for (uint32_t c = 0; c < f->nclocks; c++) {
         struct line *l = &f->lines[c];
         int64_t at = rp_ns_sum(l->at_ns, rp_ns_between(first.offset_ns, l->offset_ns));
@@ -338,14 +331,6 @@ static void refer_to_first(struct clock_ctx *f)
             rp_ns_between((int64_t)llround(gone), rp_ns_between(first.offset_ns, l->offset_ns));
         l->drift -= first.drift;
     }
-}
-
-static void sweep_clocks(struct clock_ctx *f)
-{
-    time_rendezvous(f);
-    for (uint32_t c = 0; c < f->nclocks; c++)
-        fit_line(f, c);
-    refer_to_first(f);
 }
 
 /* ------------------------------------------------------------------ the tables */
@@ -457,14 +442,6 @@ static enum rp_code order_rendezvous(struct clock_ctx *f, uint32_t *order, struc
     return RP_OK;
 }
 
-static void forget_lines(struct clock_ctx *f)
-{
-    for (size_t i = 0; i < f->nclocks; i++)
-        f->lines[i] = (struct line){.known = i == 0, .messages = f->lines[i].messages};
-    memset(f->rendezvous_known, 0, f->nrendezvous * sizeof *f->rendezvous_known);
-    tell_rendezvous(f, 0);
-}
-
 /* Removes steps from the times of all facts; first values are then found again. */
 static enum rp_code undo_steps(struct clock_ctx *f, struct rp_err *err)
 {
@@ -494,8 +471,12 @@ static enum rp_code undo_steps(struct clock_ctx *f, struct rp_err *err)
         m->received_ns =
             rp_ns_sum(m->received_ns, rp_clock_steps_before(to->at, to->n, m->received_ns));
     }
-    if (any)
-        forget_lines(f);
+    if (any) {
+        for (size_t i = 0; i < f->nclocks; i++)
+            f->lines[i] = (struct line){.known = i == 0, .messages = f->lines[i].messages};
+        memset(f->rendezvous_known, 0, f->nrendezvous * sizeof *f->rendezvous_known);
+        tell_rendezvous(f, 0);
+    }
     return RP_OK;
 }
 

@@ -53,20 +53,6 @@ static uint32_t root_of(uint32_t *with, uint32_t r)
     return r;
 }
 
-/* Joins the ranks whose clocks are compared by rendezvous in which all wait for all, or which are
-   the same. */
-static void join_ranks(const struct rp_collectives *const *ranks, size_t n,
-                       const struct rp_rendezvous_list *list, const uint32_t *clock_of,
-                       uint32_t *with)
-{
-    for (uint32_t r = 0; r < n; r++)
-        with[r] = clock_of ? clock_of[r] : r;
-    for (size_t m = 0; m < list->n; m++)
-        for (uint32_t i = 1;
-             i < list->at[m].n && rp_collective_is_mutual(first_of(ranks, &list->at[m])); i++)
-            with[root_of(with, list->at[m].rank[i])] = root_of(with, list->at[m].rank[0]);
-}
-
 /* Whether some of its ranks have no better evidence about their clocks. */
 static bool tells_more(const struct rp_rendezvous *x, uint32_t *with)
 {
@@ -88,8 +74,18 @@ enum rp_code rp_clocks_of_rendezvous(const struct rp_collectives *const *ranks, 
     uint32_t *with = malloc((n + 1) * sizeof *with), i;
     enum rp_code code = with ? RP_OK : rp_err_nomem(err, "aligning clocks");
 
-    if (with)
-        join_ranks(ranks, n, rendezvous, clock_of, with);
+    if (with) {
+        /* Join the ranks whose clocks are compared by rendezvous in which all wait for all, or
+           which are the same. */
+        for (uint32_t r = 0; r < n; r++)
+            with[r] = clock_of ? clock_of[r] : r;
+        for (size_t m = 0; m < rendezvous->n; m++)
+            for (uint32_t k = 1; k < rendezvous->at[m].n &&
+                                 rp_collective_is_mutual(first_of(ranks, &rendezvous->at[m]));
+                 k++)
+                with[root_of(with, rendezvous->at[m].rank[k])] =
+                    root_of(with, rendezvous->at[m].rank[0]);
+    }
     for (size_t m = 0; m < rendezvous->n && code == RP_OK; m++) {
         const struct rp_rendezvous *x = &rendezvous->at[m];
 

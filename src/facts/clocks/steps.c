@@ -114,20 +114,6 @@ static void list_visits(struct step_ctx *x, uint32_t rendezvous)
     }
 }
 
-/* Compares how much the clocks of this rendezvous are out of their rhythm. */
-static void compare_rhythms(struct step_ctx *x)
-{
-    for (size_t k = 0; k < x->nvisits; k++) {
-        struct track *t = &x->tracks[x->visits[k].clock];
-        size_t n = t->n > RHYTHM ? RHYTHM : t->n ? t->n - 1 : 0;
-        int64_t usual[RHYTHM], since = rp_ns_between(t->last_end_ns, x->visits[k].end_ns);
-
-        memcpy(usual, t->between_ns, sizeof usual);
-        rp_ns_sort(usual, n);
-        t->odd_ns = n ? size_of(rp_ns_between(usual[n / 2], since)) : INT64_MAX;
-    }
-}
-
 /* How much the clock of an end is out of its rhythm. */
 static int64_t oddness_at(const struct step_ctx *x, uint32_t rendezvous, int64_t end_ns)
 {
@@ -224,7 +210,18 @@ static enum rp_code walk(struct step_ctx *x, struct rp_err *err)
         list_visits(x, rendezvous);
         if (x->nvisits < 2)
             continue;
-        compare_rhythms(x);
+
+        /* Compare how much the clocks of this rendezvous are out of their rhythm. */
+        for (size_t k = 0; k < x->nvisits; k++) {
+            struct track *t = &x->tracks[x->visits[k].clock];
+            size_t n = t->n > RHYTHM ? RHYTHM : t->n ? t->n - 1 : 0;
+            int64_t usual[RHYTHM], since = rp_ns_between(t->last_end_ns, x->visits[k].end_ns);
+
+            memcpy(usual, t->between_ns, sizeof usual);
+            rp_ns_sort(usual, n);
+            t->odd_ns = n ? size_of(rp_ns_between(usual[n / 2], since)) : INT64_MAX;
+        }
+
         int64_t at = time_of(x, rendezvous);
         for (size_t k = 0; k < x->nvisits; k++)
             if (x->tracks[x->visits[k].clock].scatter_ns > scatter)

@@ -44,19 +44,6 @@ struct capture_ctx {
     RP_VEC(struct captured_call) calls;
 };
 
-static uint8_t what_is(const char *name)
-{
-    uint16_t does = rp_device_call_does(name);
-
-    return does & RP_DOES_BEGIN_CAPTURE  ? BEGINS
-           : does & RP_DOES_END_CAPTURE  ? ENDS
-           : does & RP_DOES_LAUNCH_GRAPH ? LAUNCHES_GRAPH
-           : does & RP_DOES_LAUNCH       ? LAUNCHES
-           : does & RP_DOES_COPY         ? COPIES
-           : does & RP_DOES_SET          ? SETS
-                                         : NEITHER;
-}
-
 static uint8_t what_of(const struct capture_ctx *f, rp_event e)
 {
     return f->what[f->t->ev.name[e]];
@@ -73,8 +60,18 @@ static enum rp_code classify_names(struct capture_ctx *f, struct rp_err *err)
         return RP_OK;
     f->what = calloc((size_t)str->n + 1, 1);
     RP_TRY(rp_err_need(f->what, err, "looking for captures"));
-    for (uint32_t i = 0; i < str->n; i++)
-        f->what[i] = what_is(rp_trace_str(f->t, i));
+    for (uint32_t i = 0; i < str->n; i++) {
+        const char *name = rp_trace_str(f->t, i);
+        uint16_t does = rp_device_call_does(name);
+
+        f->what[i] = does & RP_DOES_BEGIN_CAPTURE  ? BEGINS
+                     : does & RP_DOES_END_CAPTURE  ? ENDS
+                     : does & RP_DOES_LAUNCH_GRAPH ? LAUNCHES_GRAPH
+                     : does & RP_DOES_LAUNCH       ? LAUNCHES
+                     : does & RP_DOES_COPY         ? COPIES
+                     : does & RP_DOES_SET          ? SETS
+                                                   : NEITHER;
+    }
     return RP_OK;
 }
 

@@ -207,20 +207,6 @@ static enum rp_code find_equal(struct join_ctx *j, struct graph_case *to, struct
     return RP_OK;
 }
 
-/* Items of one stream run in the order of their capture. Items of several streams run in any order;
-   only names of kernels, or the numbers of their nodes, can restore it. */
-static bool is_ordered(const struct join_ctx *j, const struct graph_item *items, size_t n)
-{
-    const struct rp_work_item *work = j->work.items.at;
-    bool numbered = true, one_stream = true;
-
-    for (size_t i = 0; i < n; i++) {
-        numbered = numbered && items[i].has_node;
-        one_stream = one_stream && work[items[i].item].stream == work[items[0].item].stream;
-    }
-    return numbered || one_stream;
-}
-
 /* A graph with less than half or more than twice the nodes cannot fit. */
 static bool may_fit(uint32_t a, uint32_t b)
 {
@@ -393,7 +379,17 @@ static enum rp_code join_launch(struct join_ctx *j, const struct graph_item *ite
     j->tokens.n = 0;
     for (size_t i = 0; i < n; i++)
         RP_TRY(rp_vec_push(&j->tokens, token_of(j, j->work.items.at[items[i].item].event), err));
-    j->ordered = is_ordered(j, items, n);
+
+    /* Items of one stream run in the order of their capture. Items of several streams run in any
+       order; only names of kernels, or the numbers of their nodes, can restore it. */
+    const struct rp_work_item *work = j->work.items.at;
+    bool numbered = true, one_stream = true;
+    for (size_t i = 0; i < n; i++) {
+        numbered = numbered && items[i].has_node;
+        one_stream = one_stream && work[items[i].item].stream == work[items[0].item].stream;
+    }
+    j->ordered = numbered || one_stream;
+
     RP_TRY(find_case(j, items[0].launch, &at, err));
     struct graph_case *found = &j->cases.at[at];
     j->out->unordered += !found->n && !j->ordered;

@@ -301,19 +301,6 @@ static enum rp_code gather_calls(const struct rp_host_calls *const *ranks, size_
     return RP_OK;
 }
 
-static enum rp_code find_medians(struct rp_call_names *out, struct rp_err *err)
-{
-    const int64_t *times;
-
-    for (size_t g = 0; g < out->n; g++)
-        if (out->at[g].slow) {
-            RP_TRY(rp_call_times(out, &out->at[g], &times, err));
-            out->at[g].median_ns = rp_ns_median(times, out->at[g].count);
-            out->at[g].often_ns = times[out->at[g].count - 1 - out->at[g].count / 10];
-        }
-    return RP_OK;
-}
-
 enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t n,
                                 struct rp_arena *arena, struct rp_call_names *out,
                                 struct rp_err *err)
@@ -329,7 +316,15 @@ enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t
         for (size_t i = 0; i < ranks[r]->slow.n; i++)
             out->at[out->to[r][ranks[r]->slow.at[i].name]].slow = true;
     RP_TRY(gather_calls(ranks, n, arena, out, err));
-    return find_medians(out, err);
+
+    const int64_t *times;
+    for (size_t g = 0; g < out->n; g++)
+        if (out->at[g].slow) {
+            RP_TRY(rp_call_times(out, &out->at[g], &times, err));
+            out->at[g].median_ns = rp_ns_median(times, out->at[g].count);
+            out->at[g].often_ns = times[out->at[g].count - 1 - out->at[g].count / 10];
+        }
+    return RP_OK;
 }
 
 static bool is_far_above(const struct rp_call_name *name, int64_t self_ns,

@@ -175,17 +175,6 @@ static void measure_steps(struct outside_ctx *c, struct rp_outside *out)
     }
 }
 
-/* Without steps: measures what lies around the device work. */
-static void measure_around(const struct rp_trace *t, struct rp_outside *out)
-{
-    struct rp_interval judged = rp_trace_judged_span(t);
-
-    if (t->totals.work_begin_ns < judged.begin_ns)
-        out->before_ns = rp_ns_between(t->totals.work_begin_ns, judged.begin_ns);
-    if (judged.end_ns < t->totals.work_end_ns)
-        out->after_ns = rp_ns_between(judged.end_ns, t->totals.work_end_ns);
-}
-
 static void measure_edges(const struct outside_ctx *c, struct rp_outside *out)
 {
     const struct rp_totals *totals = &c->t->totals;
@@ -238,8 +227,15 @@ enum rp_code rp_outside_measure(const struct rp_trace *trace, struct rp_arena *a
     struct outside_ctx c = {.t = trace};
 
     *out = (struct rp_outside){.nsteps = trace->nsteps};
-    if (!trace->nsteps && trace->totals.work_begin_ns < trace->totals.work_end_ns)
-        measure_around(trace, out);
+    if (!trace->nsteps && trace->totals.work_begin_ns < trace->totals.work_end_ns) {
+        /* Without steps: measures what lies around the device work. */
+        struct rp_interval judged = rp_trace_judged_span(trace);
+
+        if (trace->totals.work_begin_ns < judged.begin_ns)
+            out->before_ns = rp_ns_between(trace->totals.work_begin_ns, judged.begin_ns);
+        if (judged.end_ns < trace->totals.work_end_ns)
+            out->after_ns = rp_ns_between(judged.end_ns, trace->totals.work_end_ns);
+    }
     if (!trace->nsteps)
         return RP_OK;
     RP_TRY(rp_step_times(trace, arena, &c.steps, err));

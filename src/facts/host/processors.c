@@ -18,15 +18,6 @@ enum {
     KEY_MAP(KEY_ENUM) KEYS
 };
 
-static enum rp_code add_ready(struct rp_processors *out, const struct rp_trace *t, rp_event e,
-                              const int64_t *v, struct rp_err *err)
-{
-    struct rp_ready r = {t->ev.ts_ns[e], rp_ns_sum(t->ev.ts_ns[e], v[OVER]), v[READY], v[RAN],
-                         t->ev.track[e]};
-
-    return v[READY] > 0 && v[OVER] > 0 ? rp_vec_push(&out->ready, r, err) : RP_OK;
-}
-
 static void add_look(struct rp_machine *out, const int64_t *v)
 {
     out->looks++;
@@ -53,9 +44,13 @@ static enum rp_code read_counters(const struct rp_trace *t, struct rp_arg_key *k
         for (int k = 0; k < KEYS; k++)
             if (!rp_arg_key_int(&key[k], e, &v[k]) || v[k] < 0)
                 v[k] = 0;
-        if (ready)
-            RP_TRY(add_ready(out, t, e, v, err));
-        else
+        if (ready) {
+            struct rp_ready r = {t->ev.ts_ns[e], rp_ns_sum(t->ev.ts_ns[e], v[OVER]), v[READY],
+                                 v[RAN], t->ev.track[e]};
+
+            if (v[READY] > 0 && v[OVER] > 0)
+                RP_TRY(rp_vec_push(&out->ready, r, err));
+        } else
             add_look(&out->machine, v);
     }
     return RP_OK;

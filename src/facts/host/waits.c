@@ -130,13 +130,6 @@ static const char *range_around(const struct wait_ctx *w, rp_event e, uint64_t *
     return series ? series : rp_trace_str(w->t, w->t->ev.name[p]);
 }
 
-static void add_wait(struct rp_host_wait *row, int64_t ns)
-{
-    rp_ns_add(&row->total_ns, ns);
-    row->count++;
-    row->longest_ns = ns > row->longest_ns ? ns : row->longest_ns;
-}
-
 static enum rp_code add_event(struct wait_ctx *w, rp_event e, bool worker, int64_t ns,
                               struct rp_err *err)
 {
@@ -152,7 +145,11 @@ static enum rp_code add_event(struct wait_ctx *w, rp_event e, bool worker, int64
         row.range = range ? rp_arena_text(w->arena, range) : NULL;
         RP_TRY(rp_vec_push(&w->out->rows, row, err));
     }
-    add_wait(&w->out->rows.at[at], ns);
+
+    struct rp_host_wait *row = &w->out->rows.at[at];
+    rp_ns_add(&row->total_ns, ns);
+    row->count++;
+    row->longest_ns = ns > row->longest_ns ? ns : row->longest_ns;
     rp_ns_add(worker ? &w->out->worker_ns : &w->out->main_ns, ns);
     return RP_OK;
 }

@@ -98,27 +98,6 @@ static enum rp_code collect_host_calls(struct rp_gap_finder *ctx, struct rp_err 
     return RP_OK;
 }
 
-static void forget_first_items(struct rp_gap_finder *ctx)
-{
-    for (size_t i = 0; i < ctx->w->items.n; i++)
-        ctx->first.at[ctx->t->ev.name[ctx->w->items.at[i].event]] =
-            (struct first_item){RP_NONE, -1};
-}
-
-static void find_first_items(struct rp_gap_finder *ctx)
-{
-    const struct rp_work_item *items = ctx->w->items.at;
-
-    for (uint32_t i = (uint32_t)ctx->w->items.n; i > 0; i--) {
-        struct first_item *first = &ctx->first.at[ctx->t->ev.name[items[i - 1].event]];
-
-        if (first->item != RP_NONE && items[first->item].launch != RP_NONE &&
-            ctx->t->ev.dur_ns[items[first->item].launch] > first->again_ns)
-            first->again_ns = ctx->t->ev.dur_ns[items[first->item].launch];
-        first->item = i - 1;
-    }
-}
-
 /* Whether the profiler's own work fills half of the time. */
 static bool is_overhead(const struct rp_gap_finder *ctx, const struct rp_gap *gap)
 {
@@ -456,9 +435,20 @@ enum rp_code rp_gaps_find_in(struct rp_gap_finder *ctx, const struct rp_work *wo
     ctx->out = out;
     ctx->within = (struct rp_interval){begin_ns, end_ns};
     ctx->host.loads = RP_NONE;
-    find_first_items(ctx);
+
+    const struct rp_work_item *items = ctx->w->items.at;
+    for (uint32_t i = (uint32_t)ctx->w->items.n; i > 0; i--) {
+        struct first_item *first = &ctx->first.at[ctx->t->ev.name[items[i - 1].event]];
+
+        if (first->item != RP_NONE && items[first->item].launch != RP_NONE &&
+            ctx->t->ev.dur_ns[items[first->item].launch] > first->again_ns)
+            first->again_ns = ctx->t->ev.dur_ns[items[first->item].launch];
+        first->item = i - 1;
+    }
     enum rp_code code = find_gaps(ctx, err);
-    forget_first_items(ctx);
+    for (size_t i = 0; i < ctx->w->items.n; i++)
+        ctx->first.at[ctx->t->ev.name[ctx->w->items.at[i].event]] =
+            (struct first_item){RP_NONE, -1};
     return code;
 }
 

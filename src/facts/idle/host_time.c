@@ -182,27 +182,24 @@ static enum rp_code shown_cause(struct rp_host_time *h, rp_event e, uint8_t *out
 
 /* ------------------------------------------------------------------ walking a thread */
 
-/* What a span shows to one inside it that lasts `inner_ns`: if one inner span takes most of a span,
-   the outer one is not slow by itself. */
-static void see_from_inside(const struct rp_host_time *h, const struct rp_host_open *above,
-                            int64_t inner_ns, struct rp_host_open *out)
-{
-    bool stall = above->stall && inner_ns < h->t->ev.dur_ns[above->event] / 2;
-    bool shows = stall || above->shown != RP_GAP_CAUSES;
-
-    out->above_cause = stall ? RP_GAP_HOST_STALL : shows ? above->shown : above->above_cause;
-    out->above_host = shows ? above->event : above->above_host;
-    out->warms_up = above->warms_up;
-}
-
 static enum rp_code push_span(struct rp_host_time *h, rp_event e, int64_t end_ns,
                               struct rp_err *err)
 {
     struct rp_host_open fresh = {
         .end_ns = end_ns, .event = e, .above_host = RP_NONE, .above_cause = RP_GAP_NOT_LAUNCHED};
 
-    if (h->open.n > h->base)
-        see_from_inside(h, &h->open.at[h->open.n - 1], h->t->ev.dur_ns[e], &fresh);
+    if (h->open.n > h->base) {
+        /* What a span shows to one inside it that lasts `inner_ns`: if one inner span takes most of
+           a span, the outer one is not slow by itself. */
+        const struct rp_host_open *above = &h->open.at[h->open.n - 1];
+        int64_t inner_ns = h->t->ev.dur_ns[e];
+        bool stall = above->stall && inner_ns < h->t->ev.dur_ns[above->event] / 2;
+        bool shows = stall || above->shown != RP_GAP_CAUSES;
+
+        fresh.above_cause = stall ? RP_GAP_HOST_STALL : shows ? above->shown : above->above_cause;
+        fresh.above_host = shows ? above->event : above->above_host;
+        fresh.warms_up = above->warms_up;
+    }
     fresh.warms_up |= (rp_host_time_sign(h, e) & RP_SIGN_WARMS_UP) != 0;
     RP_TRY(shown_cause(h, e, &fresh.shown, err));
     if (fresh.shown == RP_GAP_CAUSES)
@@ -288,23 +285,6 @@ static enum rp_code open_at(struct rp_host_time *h, rp_track track, int64_t at_n
 static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t begin_ns,
                                 int64_t end_ns, unsigned hops, struct rp_err *err);
 
-/* Another thread that launches and runs something at that time, with most spans; or RP_NONE. */
-static rp_track other_thread_at(const struct rp_host_time *h, rp_track track, int64_t at_ns)
-{
-    rp_track i, best = RP_NONE;
-    uint32_t most = 0;
-
-    for (i = 0; i < h->t->ntracks; i++) {
-        uint32_t n = h->t->tracks[i].end - h->t->tracks[i].first;
-
-        if (i != track && h->launches.at[i] && n > most && rp_event_at(h->t, i, at_ns) != RP_NONE) {
-            most = n;
-            best = i;
-        }
-    }
-    return best;
-}
-
 /* A thread whose span ends when the wait does, the last one of these: the wait is for it, although
    it launches nothing (PJRT's callbacks, which define a buffer). RP_NONE if there is none. */
 static rp_track thread_waited_for(struct rp_host_time *h, rp_track track, int64_t at_ns,
@@ -339,7 +319,20 @@ static rp_track thread_instead(struct rp_host_time *h, rp_track track, int64_t b
         return hops || h->busiest == track ? RP_NONE : h->busiest;
     if (!(sign & RP_SIGN_HANDS_OVER))
         return RP_NONE;
-    rp_track other = other_thread_at(h, track, middle);
+
+    /* Another thread that launches and runs something at that time, with most spans; or RP_NONE. */
+    rp_track i, other = RP_NONE;
+    uint32_t most = 0;
+    for (i = 0; i < h->t->ntracks; i++) {
+        uint32_t n = h->t->tracks[i].end - h->t->tracks[i].first;
+
+        if (i != track && h->launches.at[i] && n > most &&
+            rp_event_at(h->t, i, middle) != RP_NONE) {
+            most = n;
+            other = i;
+        }
+    }
+
     return other == RP_NONE && (sign & RP_SIGN_BLOCKS)
                ? thread_waited_for(h, track, middle, rp_event_end_ns(h->t, top->event))
                : other;
@@ -572,16 +565,6 @@ static enum rp_code look_at_threads(struct rp_host_time *h, struct rp_err *err)
     return RP_OK;
 }
 
-/* Marks of steps by any name say nothing about what runs, like those of the profiler. */
-static void sign_marks(struct rp_host_time *h)
-{
-    for (uint32_t i = 0; h->marked && i < h->t->nsteps; i++)
-        if (h->t->steps[i].mark != RP_NONE) {
-            rp_host_time_sign(h, h->t->steps[i].mark);
-            h->sign.at[h->t->ev.name[h->t->steps[i].mark]] |= RP_SIGN_STEP;
-        }
-}
-
 enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *trace,
                                struct rp_err *err)
 {
@@ -589,7 +572,14 @@ enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *tr
     RP_TRY(rp_call_work_init(&h->sizes, trace, err));
     h->marked = trace->nsteps && rp_step_source_is_mark(trace->steps[0].source);
     RP_TRY(rp_vec_nones(&h->sign, trace->str.n, err));
-    sign_marks(h);
+
+    /* Marks of steps by any name say nothing about what runs, like those of the profiler. */
+    for (uint32_t i = 0; h->marked && i < h->t->nsteps; i++)
+        if (h->t->steps[i].mark != RP_NONE) {
+            rp_host_time_sign(h, h->t->steps[i].mark);
+            h->sign.at[h->t->ev.name[h->t->steps[i].mark]] |= RP_SIGN_STEP;
+        }
+
     return look_at_threads(h, err);
 }
 

@@ -138,12 +138,6 @@ static enum rp_code add_operation(struct rp_message_finder *f, rp_event e, uint3
 
 /* ------------------------------------------------------------------ groups */
 
-static void add_elements(int64_t *to, int64_t elements)
-{
-    if (*to < 0 || elements < 0 || __builtin_add_overflow(*to, elements, to))
-        *to = -1;
-}
-
 /* Adds one of the operations that the kernel `at` stands for. */
 static enum rp_code add_grouped(struct rp_message_finder *f, rp_event e, uint32_t at,
                                 struct rp_coll_facts *sum, bool *any, struct rp_err *err)
@@ -164,9 +158,12 @@ static enum rp_code add_grouped(struct rp_message_finder *f, rp_event e, uint32_
         sum->item_bytes = own.item_bytes;
         sum->in_elements = sum->out_elements = 0;
     }
-    for (i = before; i < f->out->n; i++)
-        add_elements(f->out->at[i].sends ? &sum->in_elements : &sum->out_elements,
-                     own.item_bytes == sum->item_bytes ? own.in_elements : -1);
+    for (i = before; i < f->out->n; i++) {
+        int64_t *to = f->out->at[i].sends ? &sum->in_elements : &sum->out_elements;
+        int64_t elements = own.item_bytes == sum->item_bytes ? own.in_elements : -1;
+        if (*to < 0 || elements < 0 || __builtin_add_overflow(*to, elements, to))
+            *to = -1;
+    }
     return RP_OK;
 }
 

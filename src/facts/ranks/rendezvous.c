@@ -379,22 +379,6 @@ static enum rp_code add_rendezvous(struct matcher *m, const struct ticket *t, si
     return RP_OK;
 }
 
-static enum rp_code add_pairs(struct matcher *m, struct rp_err *err)
-{
-    for (size_t i = 0; i < m->pairs.n; i++) {
-        const struct rp_rendezvous_pair *p = &m->pairs.at[i];
-        struct ticket t[2] = {{{0, 0}, p->rank[0], p->at[0]}, {{0, 0}, p->rank[1], p->at[1]}};
-        struct rp_rendezvous *x = &m->out->at[m->out->n];
-
-        RP_TRY(add_rendezvous(m, t, 2, err));
-        x->members = 2;
-        x->senders = p->senders;
-        m->out->nlost += 2;
-    }
-    m->out->nlost -= m->npaired;
-    return RP_OK;
-}
-
 /* Matches all except sends and receives that are matched by their peers. */
 static enum rp_code match_by(struct matcher *m, enum rp_rendezvous_rule rule, struct rp_err *err)
 {
@@ -419,7 +403,19 @@ static enum rp_code match_by(struct matcher *m, enum rp_rendezvous_rule rule, st
     }
     if (!m->out->n && m->pairs.n)
         m->out->rule = RP_RENDEZVOUS_BY_PEER;
-    return add_pairs(m, err);
+
+    /* Sends and receives that their peers identify. */
+    for (size_t k = 0; k < m->pairs.n; k++) {
+        const struct rp_rendezvous_pair *p = &m->pairs.at[k];
+        struct ticket t[2] = {{{0, 0}, p->rank[0], p->at[0]}, {{0, 0}, p->rank[1], p->at[1]}};
+        struct rp_rendezvous *x = &m->out->at[m->out->n];
+        RP_TRY(add_rendezvous(m, t, 2, err));
+        x->members = 2;
+        x->senders = p->senders;
+        m->out->nlost += 2;
+    }
+    m->out->nlost -= m->npaired;
+    return RP_OK;
 }
 
 /* Whether no rank can leave before all have arrived; kernels of unknown kinds count as such. */

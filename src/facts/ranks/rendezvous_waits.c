@@ -238,23 +238,6 @@ static bool is_doubtful(const struct rp_rendezvous_list *list,
     return false;
 }
 
-static void set_roles(struct rp_rendezvous_list *list, const struct rp_collectives *const *ranks,
-                      struct rp_rendezvous *m)
-{
-    uint8_t kind = collective_of(ranks, m, 0)->kind;
-
-    m->open = false;
-    for (uint32_t i = 0; i < m->n; i++)
-        m->open = m->open || !rp_collective_is_mutual(collective_of(ranks, m, i));
-    m->source = RP_NONE;
-    if (kind == RP_COLL_BROADCAST || kind == RP_COLL_SCATTER)
-        m->source = find_source(list, ranks, m);
-    m->margin_ns = margin_of(list, ranks, m);
-    m->doubtful = m->margin_ns > 0 && is_doubtful(list, ranks, m);
-    m->delay_ns = 0;
-    list->ndoubtful += m->doubtful;
-}
-
 /* A delay of a rank, in time. */
 struct delay {
     uint32_t rank;
@@ -276,7 +259,17 @@ enum rp_code rp_rendezvous_set_delays(struct rp_rendezvous_list *list,
     for (i = 0; i < list->n; i++) {
         struct rp_rendezvous *m = &list->at[i];
 
-        set_roles(list, ranks, m);
+        uint8_t kind = collective_of(ranks, m, 0)->kind;
+        m->open = false;
+        for (uint32_t k = 0; k < m->n; k++)
+            m->open = m->open || !rp_collective_is_mutual(collective_of(ranks, m, k));
+        m->source = RP_NONE;
+        if (kind == RP_COLL_BROADCAST || kind == RP_COLL_SCATTER)
+            m->source = find_source(list, ranks, m);
+        m->margin_ns = margin_of(list, ranks, m);
+        m->doubtful = m->margin_ns > 0 && is_doubtful(list, ranks, m);
+        m->delay_ns = 0;
+        list->ndoubtful += m->doubtful;
         if (m->margin_ns > 0 && !m->doubtful &&
             !(m->senders && rp_rendezvous_are_stages(list, m->rank[0], m->rank[1])))
             all[n++] = (struct delay){m->rank[m->last], m->second_ns,

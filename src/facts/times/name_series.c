@@ -37,13 +37,6 @@ static bool make_pattern(const char *name, size_t len, char *out, size_t *n)
     return true;
 }
 
-static void count_names(const struct rp_trace *t, uint8_t *uses)
-{
-    for (rp_event e = 0; e < t->ev.n; e++)
-        if (t->ev.kind[e] == RP_KIND_ANNOTATION && uses[t->ev.name[e]] < 2)
-            uses[t->ev.name[e]]++;
-}
-
 static enum rp_code find_series(struct rp_name_series *out, const struct rp_trace *t,
                                 const uint8_t *uses, struct rp_err *err)
 {
@@ -85,7 +78,9 @@ enum rp_code rp_name_series_init(struct rp_name_series *out, const struct rp_tra
     RP_TRY(rp_vec_nones(&out->series, trace->str.n, err));
     uses = calloc((size_t)trace->str.n + 1, 1);
     RP_TRY(rp_err_need(uses, err, "comparing names"));
-    count_names(trace, uses);
+    for (rp_event e = 0; e < trace->ev.n; e++)
+        if (trace->ev.kind[e] == RP_KIND_ANNOTATION && uses[trace->ev.name[e]] < 2)
+            uses[trace->ev.name[e]]++;
     return find_series(out, trace, uses, err);
 }
 

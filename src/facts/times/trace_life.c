@@ -40,22 +40,6 @@ static uint32_t main_process(const struct rp_trace *t)
     return best;
 }
 
-static rp_event last_event(const struct rp_trace *t, uint32_t process)
-{
-    rp_event last = RP_NONE;
-
-    for (uint32_t i = 0; i < t->ntracks; i++) {
-        if (t->tracks[i].process != process || !is_thread(t, &t->tracks[i]))
-            continue;
-        for (rp_event e = t->tracks[i].first; e < t->tracks[i].end; e++)
-            if (t->ev.ts_ns[e] != RP_NO_TS && t->ev.kind[e] != RP_KIND_INSTANT &&
-                t->ev.kind[e] != RP_KIND_OVERHEAD && t->ev.kind[e] != RP_KIND_COUNTER &&
-                (last == RP_NONE || t->ev.ts_ns[e] > t->ev.ts_ns[last]))
-                last = e;
-    }
-    return last;
-}
-
 void rp_trace_life_find(const struct rp_trace *trace, struct rp_trace_life *out)
 {
     uint32_t process = main_process(trace);
@@ -72,7 +56,19 @@ void rp_trace_life_find(const struct rp_trace *trace, struct rp_trace_life *out)
     if (!rp_trace_note(trace, began) || rp_trace_note(trace, ended) ||
         rp_trace_note(trace, "record.window"))
         return;
-    out->last = last_event(trace, process);
+
+    const struct rp_trace *t = trace;
+    rp_event last = RP_NONE;
+    for (uint32_t i = 0; i < t->ntracks; i++) {
+        if (t->tracks[i].process != process || !is_thread(t, &t->tracks[i]))
+            continue;
+        for (rp_event e = t->tracks[i].first; e < t->tracks[i].end; e++)
+            if (t->ev.ts_ns[e] != RP_NO_TS && t->ev.kind[e] != RP_KIND_INSTANT &&
+                t->ev.kind[e] != RP_KIND_OVERHEAD && t->ev.kind[e] != RP_KIND_COUNTER &&
+                (last == RP_NONE || t->ev.ts_ns[e] > t->ev.ts_ns[last]))
+                last = e;
+    }
+    out->last = last;
     if (out->last == RP_NONE) /* it may have continued as another program, which was not recorded */
         return;
     out->cut = true;

@@ -25,33 +25,12 @@ static const char *const names[COUNTERS] = {
 
 RP_ORDER(ascending, double, RP_COMPARE(*a, *b))
 
-static int counter_of(const char *name)
-{
-    int i = 0;
-
-    while (i < COUNTERS && strcmp(name, names[i]) != 0)
-        i++;
-    return i;
-}
-
 static bool is_judged(const struct rp_segments *judged, int64_t at_ns)
 {
     for (size_t i = 0; i < judged->n; i++)
         if (at_ns >= judged->at[i].begin_ns && at_ns < judged->at[i].end_ns)
             return true;
     return false;
-}
-
-static void add_sample(struct rp_device_clock *out, int counter, double value, double *mhz)
-{
-    if (counter == CLOCK)
-        mhz[out->samples++] = value;
-    else if (counter == BY_POWER)
-        out->power_ms += value;
-    else if (counter == BY_HEAT)
-        out->heat_ms += value;
-    else if (value > out->most_celsius)
-        out->most_celsius = value;
 }
 
 enum rp_code rp_device_clock_find(const struct rp_trace *trace, const struct rp_segments *judged,
@@ -70,9 +49,22 @@ enum rp_code rp_device_clock_find(const struct rp_trace *trace, const struct rp_
     for (rp_event e = 0; e < trace->ev.n; e++) {
         if (trace->ev.kind[e] != RP_KIND_COUNTER || !is_judged(judged, trace->ev.ts_ns[e]))
             continue;
-        int counter = counter_of(rp_trace_str(trace, trace->ev.name[e]));
-        if (counter < COUNTERS && rp_arg_key_find(&key, e, &arg) && arg.type == RP_ARG_F64)
-            add_sample(out, counter, arg.v.f, mhz);
+
+        const char *name = rp_trace_str(trace, trace->ev.name[e]);
+        int counter = 0;
+        while (counter < COUNTERS && strcmp(name, names[counter]) != 0)
+            counter++;
+        if (counter < COUNTERS && rp_arg_key_find(&key, e, &arg) && arg.type == RP_ARG_F64) {
+            double value = arg.v.f;
+            if (counter == CLOCK)
+                mhz[out->samples++] = value;
+            else if (counter == BY_POWER)
+                out->power_ms += value;
+            else if (counter == BY_HEAT)
+                out->heat_ms += value;
+            else if (value > out->most_celsius)
+                out->most_celsius = value;
+        }
     }
     if (!out->samples) {
         *out = (struct rp_device_clock){0};

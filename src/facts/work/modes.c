@@ -73,15 +73,6 @@ static int valley_after(const struct axis *a, int p)
     return lowest;
 }
 
-/* The height of the valley after a peak, as a share of the lower peak: 0 is empty, at 1
- * there is no valley. */
-static double depth_after(const struct axis *a, int p)
-{
-    double left = a->density[a->peak[p]], right = a->density[a->peak[p + 1]];
-
-    return a->density[valley_after(a, p)] / (left < right ? left : right);
-}
-
 /* Drops the lower peak beside the shallowest valley until all valleys are deep and peaks few
  * enough. */
 static void merge_peaks(struct axis *a)
@@ -91,7 +82,10 @@ static void merge_peaks(struct axis *a)
         int p, at = 0;
 
         for (p = 0; p + 1 < a->npeaks; p++) {
-            double depth = depth_after(a, p);
+            /* The height of the valley after a peak, as a share of the lower peak: 0 is empty, at 1
+             * there is no valley. */
+            double left = a->density[a->peak[p]], right = a->density[a->peak[p + 1]];
+            double depth = a->density[valley_after(a, p)] / (left < right ? left : right);
 
             /* among empty valleys, the narrowest */
             if (a->npeaks > RP_MODES_MOST && depth < DIP)

@@ -276,19 +276,11 @@ static enum rp_code stream_of(struct work_ctx *c, rp_event e, uint16_t device, u
     return RP_OK;
 }
 
-/* The first judged interval that ends after a time. */
-static size_t next_judged(const struct rp_scope *scope, int64_t ts_ns)
-{
-    size_t at;
-
-    RP_LOWER_BOUND(at, scope->njudged, scope->judged[at].end_ns <= ts_ns);
-    return at;
-}
-
 bool rp_scope_judges(const struct rp_scope *scope, int64_t begin_ns, int64_t end_ns)
 {
-    size_t at = next_judged(scope, begin_ns);
+    size_t at; /* the first judged interval that ends after the begin */
 
+    RP_LOWER_BOUND(at, scope->njudged, scope->judged[at].end_ns <= begin_ns);
     return !scope->njudged || (at < scope->njudged && scope->judged[at].begin_ns <= end_ns);
 }
 

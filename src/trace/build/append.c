@@ -124,21 +124,6 @@ static int64_t time_of(const struct appending *a, rp_track track, int64_t ns)
 
 /* ------------------------------------------------------------------ tables */
 
-static enum rp_code allocate_tables(struct appending *a)
-{
-    const struct rp_trace *t = a->t;
-
-    a->str = malloc(((size_t)t->str.n + 1) * sizeof *a->str);
-    a->is_id = calloc((size_t)t->str.n + 1, sizeof *a->is_id);
-    a->origin = calloc((size_t)t->norigins + 1, 3 * sizeof *a->origin);
-    a->track = calloc((size_t)t->ntracks + 1, sizeof *a->track);
-    RP_TRY(rp_err_need(a->str && a->is_id && a->origin && a->track, a->err, "joining traces"));
-    memset(a->str, 0xff, ((size_t)t->str.n + 1) * sizeof *a->str);
-    a->pair = a->origin + t->norigins + 1;
-    a->end = a->pair + t->norigins + 1;
-    return RP_OK;
-}
-
 static void find_words(struct appending *a)
 {
     a->process_name = a->process_sort = a->key_name = RP_NONE;
@@ -154,21 +139,6 @@ static void find_words(struct appending *a)
         else if (!strcmp(s, "name"))
             a->key_name = i;
     }
-}
-
-static enum rp_code add_origins(struct appending *a)
-{
-    for (uint32_t i = 0; i < a->t->norigins; i++) {
-        struct rp_origin o = a->t->origins[i];
-
-        RP_TRY(text_of(a, RP_TEXT_CATEGORY, RP_NONE, o.category, &o.category));
-        RP_TRY(rp_builder_origin(a->b, &o, &a->origin[i], a->err));
-        o.phase = o.phase == 'b' ? 'e' : o.phase == 'S' ? 'F' : o.phase;
-        RP_TRY(rp_builder_origin(a->b, &o, &a->end[i], a->err));
-        o.phase = o.phase == 'B' ? 'X' : a->t->origins[i].phase;
-        RP_TRY(rp_builder_origin(a->b, &o, &a->pair[i], a->err));
-    }
-    return RP_OK;
 }
 
 /* Adds the process of a track in the joined trace, or in that of the only rank; RP_NONE if it
@@ -520,9 +490,29 @@ static enum rp_code find_order(struct appending *a)
 
 static enum rp_code add_all(struct appending *a)
 {
-    RP_TRY(allocate_tables(a));
+    const struct rp_trace *t = a->t;
+
+    a->str = malloc(((size_t)t->str.n + 1) * sizeof *a->str);
+    a->is_id = calloc((size_t)t->str.n + 1, sizeof *a->is_id);
+    a->origin = calloc((size_t)t->norigins + 1, 3 * sizeof *a->origin);
+    a->track = calloc((size_t)t->ntracks + 1, sizeof *a->track);
+    RP_TRY(rp_err_need(a->str && a->is_id && a->origin && a->track, a->err, "joining traces"));
+    memset(a->str, 0xff, ((size_t)t->str.n + 1) * sizeof *a->str);
+    a->pair = a->origin + t->norigins + 1;
+    a->end = a->pair + t->norigins + 1;
     find_words(a);
-    RP_TRY(add_origins(a));
+
+    /* Each origin as it is, as that of an end, and as that of a begin and its end in one. */
+    for (uint32_t i = 0; i < a->t->norigins; i++) {
+        struct rp_origin o = a->t->origins[i];
+
+        RP_TRY(text_of(a, RP_TEXT_CATEGORY, RP_NONE, o.category, &o.category));
+        RP_TRY(rp_builder_origin(a->b, &o, &a->origin[i], a->err));
+        o.phase = o.phase == 'b' ? 'e' : o.phase == 'S' ? 'F' : o.phase;
+        RP_TRY(rp_builder_origin(a->b, &o, &a->end[i], a->err));
+        o.phase = o.phase == 'B' ? 'X' : a->t->origins[i].phase;
+        RP_TRY(rp_builder_origin(a->b, &o, &a->pair[i], a->err));
+    }
     RP_TRY(add_tracks(a));
     RP_TRY(name_processes(a));
     RP_TRY(find_order(a));

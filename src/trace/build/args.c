@@ -52,21 +52,6 @@ static bool shape_is(const struct rp_build_args *a, const struct rp_build_shape 
     return true;
 }
 
-static enum rp_code add_shape(struct rp_build_args *a, const struct rp_arg *args, uint32_t n,
-                              struct rp_err *err)
-{
-    struct rp_build_shape shape = {.nkeys = n, .first_key = (uint32_t)a->key_name.n};
-
-    RP_TRY(rp_vec_reserve(&a->key_name, n, err));
-    RP_TRY(rp_vec_reserve(&a->key_type, n, err));
-    RP_TRY(rp_vec_push(&a->shapes, shape, err));
-    for (uint32_t i = 0; i < n; i++) {
-        a->key_name.at[a->key_name.n++] = args[i].key;
-        a->key_type.at[a->key_type.n++] = args[i].type;
-    }
-    return RP_OK;
-}
-
 enum rp_code rp_builder_shape(struct rp_builder *b, const struct rp_arg *args, uint32_t nargs,
                               uint16_t *out, struct rp_err *err)
 {
@@ -90,7 +75,15 @@ enum rp_code rp_builder_shape(struct rp_builder *b, const struct rp_arg *args, u
     }
     if (a->shapes.n > RP_SHAPE_MAX)
         return RP_OK;
-    RP_TRY(add_shape(a, args, nargs, err));
+
+    struct rp_build_shape shape = {.nkeys = nargs, .first_key = (uint32_t)a->key_name.n};
+    RP_TRY(rp_vec_reserve(&a->key_name, nargs, err));
+    RP_TRY(rp_vec_reserve(&a->key_type, nargs, err));
+    RP_TRY(rp_vec_push(&a->shapes, shape, err));
+    for (uint32_t i = 0; i < nargs; i++) {
+        a->key_name.at[a->key_name.n++] = args[i].key;
+        a->key_type.at[a->key_type.n++] = args[i].type;
+    }
     *out = (uint16_t)(a->shapes.n - 1);
     return rp_map_put(&a->shape_of, key, *out, err);
 }
@@ -192,26 +185,22 @@ static int64_t bits_of(const struct rp_arg *arg)
     return arg->type >= RP_ARG_STR ? (int64_t)arg->v.s : arg->v.i;
 }
 
-static enum rp_code add_spilled(struct rp_build_args *a, const struct rp_arg *values, uint32_t n,
-                                uint32_t *row, struct rp_err *err)
-{
-    if (a->spill.n > UINT32_MAX - n)
-        return rp_err_set(err, RP_LIMIT, "more than %u arguments that fit no shape", UINT32_MAX);
-    RP_TRY(rp_vec_reserve(&a->spill, n, err));
-    RP_TRY(rp_vec_reserve(&a->spill_offset, 1, err));
-    for (uint32_t i = 0; i < n; i++)
-        a->spill.at[a->spill.n++] =
-            (struct rp_spilled){values[i].key, values[i].type, bits_of(&values[i])};
-    *row = (uint32_t)(a->spill_offset.n - 1);
-    a->spill_offset.at[a->spill_offset.n++] = (uint32_t)a->spill.n;
-    return RP_OK;
-}
-
 enum rp_code rp_build_args_row(struct rp_build_args *a, uint16_t id, const struct rp_arg *values,
                                uint32_t n, uint32_t *row, struct rp_err *err)
 {
-    if (id == RP_SHAPE_SPILLED)
-        return add_spilled(a, values, n, row, err);
+    if (id == RP_SHAPE_SPILLED) {
+        if (a->spill.n > UINT32_MAX - n)
+            return rp_err_set(err, RP_LIMIT, "more than %u arguments that fit no shape",
+                              UINT32_MAX);
+        RP_TRY(rp_vec_reserve(&a->spill, n, err));
+        RP_TRY(rp_vec_reserve(&a->spill_offset, 1, err));
+        for (uint32_t i = 0; i < n; i++)
+            a->spill.at[a->spill.n++] =
+                (struct rp_spilled){values[i].key, values[i].type, bits_of(&values[i])};
+        *row = (uint32_t)(a->spill_offset.n - 1);
+        a->spill_offset.at[a->spill_offset.n++] = (uint32_t)a->spill.n;
+        return RP_OK;
+    }
     if (id >= a->shapes.n || a->shapes.at[id].nkeys != n)
         return rp_err_set(err, RP_BUG, "arguments that do not fit their shape");
     struct rp_build_shape *shape = &a->shapes.at[id];

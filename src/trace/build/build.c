@@ -41,26 +41,20 @@ enum rp_code rp_builder_new(const struct rp_limits *limits, struct rp_builder **
     return RP_OK;
 }
 
-static void release_events(struct rp_build_events *ev)
-{
-    RP_EACH(rp_vec_release, &ev->ts_ns, &ev->dur_ns, &ev->name, &ev->track, &ev->link, &ev->arg_row,
-            &ev->shape, &ev->origin);
-    RP_EACH(rp_vec_release, &ev->flags, &ev->parent, &ev->kind, &ev->seq);
-}
-
-static void release_flows(struct rp_build_flows *flows)
-{
-    RP_EACH(rp_vec_release, &flows->ts_ns, &flows->id, &flows->name, &flows->track, &flows->event,
-            &flows->arg_row, &flows->shape, &flows->origin);
-    rp_vec_release(&flows->flags);
-}
-
 void rp_builder_free(struct rp_builder *b)
 {
     if (!b)
         return;
-    release_events(&b->ev);
-    release_flows(&b->flows);
+
+    struct rp_build_events *ev = &b->ev;
+    RP_EACH(rp_vec_release, &ev->ts_ns, &ev->dur_ns, &ev->name, &ev->track, &ev->link, &ev->arg_row,
+            &ev->shape, &ev->origin);
+    RP_EACH(rp_vec_release, &ev->flags, &ev->parent, &ev->kind, &ev->seq);
+
+    struct rp_build_flows *flows = &b->flows;
+    RP_EACH(rp_vec_release, &flows->ts_ns, &flows->id, &flows->name, &flows->track, &flows->event,
+            &flows->arg_row, &flows->shape, &flows->origin);
+    rp_vec_release(&flows->flags);
     rp_build_samples_release(&b->samples);
     rp_build_args_release(&b->args);
     RP_EACH(rp_vec_release, &b->link_id, &b->links.native_id, &b->links.source);
@@ -122,14 +116,6 @@ enum rp_code rp_builder_process(struct rp_builder *b, int64_t pid, rp_str text, 
     return RP_OK;
 }
 
-static uint64_t track_hash(const struct rp_track_info *t)
-{
-    uint64_t h = rp_hash_mix((uint64_t)t->native_id ^ UINT64_C(0x9e3779b97f4a7c15),
-                             ((uint64_t)t->process << 32 | t->text) ^ UINT64_C(0xd6e8feb86659fd93));
-
-    return h + t->has_id;
-}
-
 static bool same_track(const struct rp_track_info *a, const struct rp_track_info *b)
 {
     return a->process == b->process && a->native_id == b->native_id && a->text == b->text &&
@@ -145,7 +131,10 @@ enum rp_code rp_builder_track(struct rp_builder *b, uint32_t process, int64_t ti
                                   .text = has_id ? text : 0,
                                   .has_id = has_id};
     uint32_t fresh = (uint32_t)b->tracks.n;
-    uint64_t key = track_hash(&track);
+    uint64_t h =
+        rp_hash_mix((uint64_t)track.native_id ^ UINT64_C(0x9e3779b97f4a7c15),
+                    ((uint64_t)track.process << 32 | track.text) ^ UINT64_C(0xd6e8feb86659fd93));
+    uint64_t key = h + track.has_id;
 
     if (process >= b->processes.n)
         return rp_err_set(err, RP_BUG, "track of an unknown process %u", process);

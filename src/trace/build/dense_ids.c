@@ -5,19 +5,6 @@
 #include "base/filled.h"
 #include "base/hash.h"
 
-static enum rp_code by_map(const int64_t *id, size_t n, uint32_t *dense, uint32_t *ndistinct,
-                           struct rp_err *err)
-{
-    struct rp_map map = {0};
-    enum rp_code code = RP_OK;
-
-    for (size_t i = 0; code == RP_OK && i < n; i++)
-        code = rp_map_intern(&map, (uint64_t)id[i], (uint32_t)map.n, &dense[i], err);
-    *ndistinct = (uint32_t)map.n;
-    rp_map_release(&map);
-    return code;
-}
-
 static enum rp_code by_table(const int64_t *id, size_t n, int64_t low, size_t range,
                              uint32_t *dense, uint32_t *ndistinct, struct rp_err *err)
 {
@@ -52,7 +39,14 @@ enum rp_code rp_dense_ids(const int64_t *id, size_t n, uint32_t *dense, uint32_t
     uint64_t range = (uint64_t)high - (uint64_t)low;
     if (range < 4 * (uint64_t)n + 1024)
         return by_table(id, n, low, (size_t)range + 1, dense, ndistinct, err);
-    return by_map(id, n, dense, ndistinct, err);
+
+    struct rp_map map = {0};
+    enum rp_code code = RP_OK;
+    for (size_t i = 0; code == RP_OK && i < n; i++)
+        code = rp_map_intern(&map, (uint64_t)id[i], (uint32_t)map.n, &dense[i], err);
+    *ndistinct = (uint32_t)map.n;
+    rp_map_release(&map);
+    return code;
 }
 
 struct rp_plain_id rp_plain_number(int64_t number)

@@ -273,10 +273,12 @@ static void count_lonely(struct rp_health *h, const uint64_t *key, size_t n)
     }
 }
 
-static enum rp_code count_arrows(struct rp_builder *b, struct rp_err *err)
+enum rp_code rp_pass_counts(struct rp_builder *b, struct rp_err *err)
 {
-    struct arrows w = {0};
+    RP_TRY(count_plainly(b, err));
+    RP_TRY(count_launches(b, err));
 
+    struct arrows w = {0};
     if (b->flows.n == 0)
         return RP_OK;
     enum rp_code code = make_arrow_keys(b, &w, err);
@@ -284,11 +286,4 @@ static enum rp_code count_arrows(struct rp_builder *b, struct rp_err *err)
         count_lonely(&b->trace->health, rp_radix_sort(w.key.at, w.tmp.at, w.key.n, 0), w.key.n);
     RP_EACH(rp_vec_release, &w.id, &w.dense, &w.key, &w.tmp, &w.category);
     return code;
-}
-
-enum rp_code rp_pass_counts(struct rp_builder *b, struct rp_err *err)
-{
-    RP_TRY(count_plainly(b, err));
-    RP_TRY(count_launches(b, err));
-    return count_arrows(b, err);
 }

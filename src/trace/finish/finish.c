@@ -47,20 +47,17 @@ static enum rp_code check_pass_name(const char *name, struct rp_err *err)
     return RP_USAGE;
 }
 
-/* The columns share one count while they are filled; passes use the count of each. */
-static void set_lengths(struct rp_build_events *ev)
-{
-    ev->ts_ns.n = ev->dur_ns.n = ev->name.n = ev->track.n = ev->link.n = ev->arg_row.n = ev->n;
-    ev->shape.n = ev->origin.n = ev->flags.n = ev->n;
-}
-
 enum rp_code rp_builder_finish_dump(struct rp_builder *b, const char *pass, struct rp_out *to,
                                     struct rp_trace **out, struct rp_err *err)
 {
     enum rp_code code = check_pass_name(pass, err);
 
     *out = NULL;
-    set_lengths(&b->ev);
+
+    /* The columns share one count while they are filled; passes use the count of each. */
+    b->ev.ts_ns.n = b->ev.dur_ns.n = b->ev.name.n = b->ev.track.n = b->ev.link.n = b->ev.arg_row.n =
+        b->ev.n;
+    b->ev.shape.n = b->ev.origin.n = b->ev.flags.n = b->ev.n;
     for (size_t i = 0; code == RP_OK && i < npasses; i++) {
         code = passes[i].run(b, err);
         if (code == RP_OK && pass && !strcmp(pass, passes[i].name))

@@ -103,12 +103,17 @@ static enum rp_code freeze_tables(struct rp_builder *b, struct rp_err *err)
     return RP_OK;
 }
 
-/* Strings that passes add after `names` have no class. */
-static enum rp_code freeze_strings(struct rp_builder *b, struct rp_err *err)
+enum rp_code rp_pass_freeze(struct rp_builder *b, struct rp_err *err)
 {
+    RP_TRY(freeze_events(b, err));
+    RP_TRY(freeze_flows(b, err));
+    RP_TRY(freeze_samples(b, err));
+    RP_TRY(freeze_links_and_args(b, err));
+    RP_TRY(freeze_tables(b, err));
+
+    /* Strings that passes add after `names` have no class. */
     struct rp_trace_store *store = b->trace->store;
     struct rp_strings *to = &b->trace->str;
-
     while (b->name_class.n < b->str.n)
         RP_TRY(rp_vec_push(&b->name_class, 0, err));
     to->n = b->str.n;
@@ -117,14 +122,4 @@ static enum rp_code freeze_strings(struct rp_builder *b, struct rp_err *err)
     TAKE(to->bytes, b->str.bytes);
     b->str.n = 0;
     return RP_OK;
-}
-
-enum rp_code rp_pass_freeze(struct rp_builder *b, struct rp_err *err)
-{
-    RP_TRY(freeze_events(b, err));
-    RP_TRY(freeze_flows(b, err));
-    RP_TRY(freeze_samples(b, err));
-    RP_TRY(freeze_links_and_args(b, err));
-    RP_TRY(freeze_tables(b, err));
-    return freeze_strings(b, err);
 }

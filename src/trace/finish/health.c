@@ -168,15 +168,6 @@ static enum rp_code group_track(struct health_ctx *w, const struct rp_track_info
     return RP_OK;
 }
 
-/* The group of each track, and how many tracks each group has. */
-static enum rp_code group_tracks(struct health_ctx *w, struct rp_err *err)
-{
-    RP_TRY(rp_vec_reserve(&w->group_of, w->b->tracks.n + 1, err));
-    for (size_t t = 0; t < w->b->tracks.n; t++)
-        RP_TRY(group_track(w, &w->b->tracks.at[t], &w->group_of.at[t], err));
-    return RP_OK;
-}
-
 static int64_t end_of(int64_t begin, int64_t dur)
 {
     int64_t end;
@@ -297,7 +288,12 @@ static enum rp_code count_groups(struct health_ctx *w, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&w->column, args->nshapes, err));
     for (uint32_t s = 0; s < args->nshapes; s++)
         w->column.at[s] = rp_args_column(args, (uint16_t)s, w->stream_key);
-    RP_TRY(group_tracks(w, err));
+
+    /* The group of each track, and how many tracks each group has. */
+    RP_TRY(rp_vec_reserve(&w->group_of, w->b->tracks.n + 1, err));
+    for (size_t t = 0; t < w->b->tracks.n; t++)
+        RP_TRY(group_track(w, &w->b->tracks.at[t], &w->group_of.at[t], err));
+
     for (uint32_t t = 0; t < w->b->tracks.n; t++) {
         uint32_t group = w->group_of.at[t];
 

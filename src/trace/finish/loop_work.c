@@ -19,40 +19,28 @@ enum rp_code rp_loop_work_push(struct rp_loop_work *work, struct rp_builder *b, 
     return rp_vec_push(&work->items, item, err);
 }
 
-/* Adds the operators of a thread that are not inside another one. `until` is the end of the last
-   one. */
-static enum rp_code push_outermost(struct rp_loop_work *work, struct rp_builder *b,
-                                   const struct rp_track_info *track, struct rp_err *err)
-{
-    int64_t until = INT64_MIN;
-
-    for (rp_event e = track->first; e < track->end; e++) {
-        if (b->ev.kind.at[e] != RP_KIND_CPU_OP || !rp_step_is_span(b, e) ||
-            b->ev.ts_ns.at[e] < until)
-            continue;
-        RP_TRY(rp_loop_work_push(work, b, e, err));
-        until = rp_build_end_ns(b, e);
-    }
-    return RP_OK;
-}
-
-static enum rp_code push_device_work(struct rp_loop_work *work, struct rp_builder *b,
-                                     struct rp_err *err)
-{
-    for (rp_event e = 0; e < b->ev.n; e++)
-        if (rp_kind_is_device_work(b->ev.kind.at[e]) && rp_step_is_span(b, e))
-            RP_TRY(rp_loop_work_push(work, b, e, err));
-    return RP_OK;
-}
-
 enum rp_code rp_loop_work_init(struct rp_loop_work *work, struct rp_builder *b, uint32_t process,
                                struct rp_err *err)
 {
     for (size_t t = 0; t < b->tracks.n; t++)
-        if (b->tracks.at[t].process == process && b->tracks.at[t].kind == RP_TRACK_THREAD)
-            RP_TRY(push_outermost(work, b, &b->tracks.at[t], err));
-    if (!work->items.n)
-        RP_TRY(push_device_work(work, b, err));
+        if (b->tracks.at[t].process == process && b->tracks.at[t].kind == RP_TRACK_THREAD) {
+            /* Add the operators of a thread that are not inside another one. `until` is the end of
+               the last one. */
+            int64_t until = INT64_MIN;
+
+            for (rp_event e = b->tracks.at[t].first; e < b->tracks.at[t].end; e++) {
+                if (b->ev.kind.at[e] != RP_KIND_CPU_OP || !rp_step_is_span(b, e) ||
+                    b->ev.ts_ns.at[e] < until)
+                    continue;
+                RP_TRY(rp_loop_work_push(work, b, e, err));
+                until = rp_build_end_ns(b, e);
+            }
+        }
+    if (!work->items.n) {
+        for (rp_event e = 0; e < b->ev.n; e++)
+            if (rp_kind_is_device_work(b->ev.kind.at[e]) && rp_step_is_span(b, e))
+                RP_TRY(rp_loop_work_push(work, b, e, err));
+    }
     rp_loop_work_sort(work);
     return RP_OK;
 }

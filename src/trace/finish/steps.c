@@ -273,22 +273,6 @@ static enum rp_code choose_steps(struct rp_builder *b, struct rp_err *err)
     return code;
 }
 
-static enum rp_code find_steps(struct rp_builder *b, struct rp_err *err)
-{
-    RP_TRY(steps_by_profiler(b, err));
-    if (b->steps.n)
-        RP_TRY(steps_by_marks(b, err));
-    if (!b->steps.n)
-        RP_TRY(rp_steps_by_run_id(b, err));
-    if (!b->steps.n)
-        RP_TRY(rp_steps_by_session(b, err));
-    if (!b->steps.n)
-        RP_TRY(choose_steps(b, err));
-    if (!b->steps.n)
-        RP_TRY(rp_steps_by_runs(b, err));
-    return RP_OK;
-}
-
 #define MISSING_ONE_IN 50
 RP_DECISION(
     MISSING_ONE_IN, "parts of a step",
@@ -358,8 +342,19 @@ enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
     bool cut;
 
     RP_TRY(rp_steps_by_cut(b, &cut, err));
-    if (!cut)
-        RP_TRY(find_steps(b, err));
+    if (!cut) {
+        RP_TRY(steps_by_profiler(b, err));
+        if (b->steps.n)
+            RP_TRY(steps_by_marks(b, err));
+        if (!b->steps.n)
+            RP_TRY(rp_steps_by_run_id(b, err));
+        if (!b->steps.n)
+            RP_TRY(rp_steps_by_session(b, err));
+        if (!b->steps.n)
+            RP_TRY(choose_steps(b, err));
+        if (!b->steps.n)
+            RP_TRY(rp_steps_by_runs(b, err));
+    }
     put_in_order(b);
     struct rp_mark_view v = rp_mark_view_of_builder(b);
     rp_steps_end_work(&v, b->steps.at, b->steps.n);

@@ -109,21 +109,6 @@ static enum rp_code read_steps(struct cut_reader *r, bool *valid)
     return RP_OK;
 }
 
-/* Finds the event that marks each step: it has the name of the step and begins when the step does.
-   The steps are in time order. */
-static void find_marks(struct rp_builder *b)
-{
-    struct rp_step *s = b->steps.at;
-    size_t i;
-
-    for (rp_event e = 0; b->steps.n && e < b->ev.n; e++) {
-        RP_LOWER_BOUND(i, b->steps.n, s[i].begin_ns < b->ev.ts_ns.at[e]);
-        if (i < b->steps.n && s[i].begin_ns == b->ev.ts_ns.at[e] && s[i].name == b->ev.name.at[e] &&
-            s[i].mark == RP_NONE)
-            s[i].mark = e;
-    }
-}
-
 /* Copies the record, because new texts may move it; NULL if there is none, or memory ran out. */
 static const char *copy_record(const struct rp_builder *b, struct rp_arena *arena, size_t *n)
 {
@@ -161,6 +146,17 @@ enum rp_code rp_steps_by_cut(struct rp_builder *b, bool *found, struct rp_err *e
     rp_arena_release(&arena);
     if (!*found)
         b->steps.n = 0;
-    find_marks(b);
+
+    /* Find the event that marks each step: it has the name of the step and begins when the step
+       does. The steps are in time order. */
+    struct rp_step *s = b->steps.at;
+    size_t i;
+    for (rp_event e = 0; b->steps.n && e < b->ev.n; e++) {
+        RP_LOWER_BOUND(i, b->steps.n, s[i].begin_ns < b->ev.ts_ns.at[e]);
+        if (i < b->steps.n && s[i].begin_ns == b->ev.ts_ns.at[e] && s[i].name == b->ev.name.at[e] &&
+            s[i].mark == RP_NONE)
+            s[i].mark = e;
+    }
+
     return code;
 }

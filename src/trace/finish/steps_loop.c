@@ -418,24 +418,6 @@ static bool is_in_backward(const struct rp_builder *b, rp_event e)
     return false;
 }
 
-/* If hooks of the backward pass update each parameter when its gradient is ready, the last of these
-   optimizers in a pass is the mark. */
-static void join_in_backward(struct loop *w)
-{
-    struct loop_mark *m = w->marks.at;
-    size_t kept = 0, i;
-
-    for (i = 0; i < w->marks.n; i++) {
-        if (kept && is_in_backward(w->b, m[i].event) && is_in_backward(w->b, m[kept - 1].event) &&
-            rp_loop_work_has_only(&w->work, w->b, m[kept - 1].end_ns, m[i].begin_ns,
-                                  RP_BACKWARD_PREFIX))
-            m[kept - 1] = m[i];
-        else
-            m[kept++] = m[i];
-    }
-    w->marks.n = kept;
-}
-
 /* Rounds of so many marks are like each other, and so is every second one; work that depends on
    data may agree once by chance. */
 static bool is_round(const struct loop *w, size_t lag, double one)
@@ -459,32 +441,6 @@ static size_t marks_of_round(const struct loop *w)
                        ? 1
                        : lag;
     return 1;
-}
-
-/* If batches are followed by backward passes, those without one are evaluations, and the last
-   request of an epoch gets no batch; both are dropped. */
-static void keep_batches(struct loop *w)
-{
-    size_t with_backward = 0, kept = 0, i;
-
-    for (i = 0; i < w->marks.n; i++)
-        with_backward += has_backward(w, boundary(w, i), boundary_after(w, i));
-    for (i = 0; i < w->marks.n; i++)
-        if (with_backward >= LEAST_MARKS
-                ? has_backward(w, boundary(w, i), boundary_after(w, i))
-                : rp_loop_work_count(&w->work, w->marks.at[i].end_ns, boundary_after(w, i)) > 0)
-            w->marks.at[kept++] = w->marks.at[i];
-    w->marks.n = kept;
-}
-
-/* Keeps one mark for each round: the last one, or if a step begins with its mark, the first one. */
-static void keep_rounds(struct loop *w)
-{
-    size_t lag = marks_of_round(w), i, n = 0;
-
-    for (i = w->at_end ? lag - 1 : 0; i < w->marks.n; i += lag)
-        w->marks.at[n++] = w->marks.at[i];
-    w->marks.n = n;
 }
 
 RP_ORDER(ascending, int64_t, RP_COMPARE(*a, *b))
@@ -671,24 +627,6 @@ static enum rp_code mark_backward(struct loop *w, struct rp_err *err)
     return code;
 }
 
-/* Names compiled regions without the number of the compilation. Names are copied, because their
-   table may move. */
-static enum rp_code name_regions(struct loop *w, struct rp_err *err)
-{
-    for (size_t i = 0; i < w->marks.n; i++) {
-        const char *name = rp_strtab_borrow(&w->b->str, w->marks.at[i].name);
-        const char *slash = strchr(name, '/');
-        size_t len = slash ? (size_t)(slash - name) : 0;
-        char copy[64];
-
-        if (!len || len > sizeof copy)
-            continue;
-        memcpy(copy, name, len);
-        RP_TRY(rp_strtab_intern(&w->b->str, copy, len, &w->marks.at[i].name, err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code find_marks(struct loop *w, struct rp_err *err)
 {
     uint32_t track = busiest_track(w);
@@ -696,13 +634,53 @@ static enum rp_code find_marks(struct loop *w, struct rp_err *err)
     if (track == RP_NONE)
         return RP_OK;
     RP_TRY(list_marks(w, track, err));
-    if (w->kind == LOOP_COMPILED)
-        RP_TRY(name_regions(w, err));
+    if (w->kind == LOOP_COMPILED) {
+        /* Name compiled regions without the number of the compilation. Names are copied, because
+           their table may move. */
+        for (size_t i = 0; i < w->marks.n; i++) {
+            const char *name = rp_strtab_borrow(&w->b->str, w->marks.at[i].name);
+            const char *slash = strchr(name, '/');
+            size_t len = slash ? (size_t)(slash - name) : 0;
+            char copy[64];
+
+            if (!len || len > sizeof copy)
+                continue;
+            memcpy(copy, name, len);
+            RP_TRY(rp_strtab_intern(&w->b->str, copy, len, &w->marks.at[i].name, err));
+        }
+    }
     RP_TRY(rp_loop_work_init(&w->work, w->b, w->b->tracks.at[track].process, err));
-    if (w->kind == LOOP_LOADER && rp_build_find_str(w->b, "without detail") == RP_NONE)
-        keep_batches(w);
-    if (w->kind == LOOP_OPTIMIZER && w->marks.n && !owners_of_round(w))
-        join_in_backward(w);
+    if (w->kind == LOOP_LOADER && rp_build_find_str(w->b, "without detail") == RP_NONE) {
+        /* If batches are followed by backward passes, those without one are evaluations, and the
+           last request of an epoch gets no batch; both are dropped. */
+        size_t with_backward = 0, kept = 0, i;
+
+        for (i = 0; i < w->marks.n; i++)
+            with_backward += has_backward(w, boundary(w, i), boundary_after(w, i));
+        for (i = 0; i < w->marks.n; i++)
+            if (with_backward >= LEAST_MARKS
+                    ? has_backward(w, boundary(w, i), boundary_after(w, i))
+                    : rp_loop_work_count(&w->work, w->marks.at[i].end_ns, boundary_after(w, i)) > 0)
+                w->marks.at[kept++] = w->marks.at[i];
+        w->marks.n = kept;
+    }
+    if (w->kind == LOOP_OPTIMIZER && w->marks.n && !owners_of_round(w)) {
+        /* If hooks of the backward pass update each parameter when its gradient is ready, the last
+           of these optimizers in a pass is the mark. */
+        struct loop_mark *m = w->marks.at;
+        size_t kept = 0, i;
+
+        for (i = 0; i < w->marks.n; i++) {
+            if (kept && is_in_backward(w->b, m[i].event) &&
+                is_in_backward(w->b, m[kept - 1].event) &&
+                rp_loop_work_has_only(&w->work, w->b, m[kept - 1].end_ns, m[i].begin_ns,
+                                      RP_BACKWARD_PREFIX))
+                m[kept - 1] = m[i];
+            else
+                m[kept++] = m[i];
+        }
+        w->marks.n = kept;
+    }
     return w->kind == LOOP_BACKWARD   ? mark_backward(w, err)
            : w->kind == LOOP_COMPILED ? keep_main_executable(w, err)
                                       : RP_OK;
@@ -716,7 +694,14 @@ static enum rp_code find_loop(struct loop *w, struct rp_err *err)
                                        : find_marks)(w, err));
     if (w->marks.n < LEAST_MARKS || !w->work.items.n)
         return RP_OK;
-    keep_rounds(w);
+
+    /* Keep one mark for each round: the last one, or if a step begins with its mark, the first
+     * one. */
+    size_t lag = marks_of_round(w), i, n = 0;
+    for (i = w->at_end ? lag - 1 : 0; i < w->marks.n; i += lag)
+        w->marks.at[n++] = w->marks.at[i];
+    w->marks.n = n;
+
     if (w->marks.n < 2)
         return RP_OK;
     RP_TRY(measure_usual(w, err));

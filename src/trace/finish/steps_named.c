@@ -58,22 +58,6 @@ static uint32_t busiest_track(struct named *w)
     return best;
 }
 
-static struct rp_step step_of(const struct named *w, rp_event e, size_t index)
-{
-    const struct rp_mark_view *v = w->v;
-    const char *text = rp_mark_view_text(v, v->name[e]);
-    struct rp_step step = rp_step_from(RP_STEP_ANNOTATION);
-    bool numbered;
-
-    rp_steps_base_length(text, strlen(text), &step.number, &numbered);
-    step.number = numbered ? step.number : (int64_t)index;
-    step.name = v->name[e];
-    step.begin_ns = v->ts_ns[e];
-    step.end_ns = v->dur_ns[e] < 0 ? v->ts_ns[e] : rp_mark_view_end_ns(v, e);
-    step.mark = e;
-    return step;
-}
-
 static enum rp_code list_steps(struct named *w, rp_step_vec *out, struct rp_err *err)
 {
     uint32_t track = busiest_track(w);
@@ -82,7 +66,18 @@ static enum rp_code list_steps(struct named *w, rp_step_vec *out, struct rp_err 
         return RP_OK;
     for (rp_event e = w->v->tracks[track].first; e < w->v->tracks[track].end; e++)
         if (is_named(w, e) && (!out->n || w->v->ts_ns[e] >= out->at[out->n - 1].end_ns)) {
-            struct rp_step step = step_of(w, e, out->n);
+            size_t index = out->n;
+            const struct rp_mark_view *v = w->v;
+            const char *text = rp_mark_view_text(v, v->name[e]);
+            struct rp_step step = rp_step_from(RP_STEP_ANNOTATION);
+            bool numbered;
+
+            rp_steps_base_length(text, strlen(text), &step.number, &numbered);
+            step.number = numbered ? step.number : (int64_t)index;
+            step.name = v->name[e];
+            step.begin_ns = v->ts_ns[e];
+            step.end_ns = v->dur_ns[e] < 0 ? v->ts_ns[e] : rp_mark_view_end_ns(v, e);
+            step.mark = e;
 
             RP_TRY(rp_vec_push(out, step, err));
         }

@@ -65,22 +65,6 @@ static const struct rp_track_info *track_named(const struct rp_builder *b, const
     return best;
 }
 
-static enum rp_code by_steps_thread(struct rp_builder *b, struct rp_err *err)
-{
-    const struct rp_track_info *track = track_named(b, "Steps");
-
-    for (rp_event e = track ? track->first : 0; track && e < track->end; e++) {
-        int64_t number;
-
-        if (!rp_step_is_span(b, e))
-            continue;
-        if (!number_of_text(rp_strtab_borrow(&b->str, b->ev.name.at[e]), &number))
-            number = (int64_t)b->steps.n;
-        RP_TRY(rp_vec_push(&b->steps, rp_step_of_event(b, e, RP_STEP_RUN_ID, number), err));
-    }
-    return RP_OK;
-}
-
 /* Takes steps from the track that has most of them, without nested ones. */
 static enum rp_code by_step_num(struct rp_builder *b, struct rp_err *err)
 {
@@ -200,7 +184,17 @@ static enum rp_code by_modules(struct rp_builder *b, struct rp_err *err)
 
 enum rp_code rp_steps_by_run_id(struct rp_builder *b, struct rp_err *err)
 {
-    RP_TRY(by_steps_thread(b, err));
+    const struct rp_track_info *track = track_named(b, "Steps");
+
+    for (rp_event e = track ? track->first : 0; track && e < track->end; e++) {
+        int64_t number;
+
+        if (!rp_step_is_span(b, e))
+            continue;
+        if (!number_of_text(rp_strtab_borrow(&b->str, b->ev.name.at[e]), &number))
+            number = (int64_t)b->steps.n;
+        RP_TRY(rp_vec_push(&b->steps, rp_step_of_event(b, e, RP_STEP_RUN_ID, number), err));
+    }
     if (b->steps.n == 0)
         RP_TRY(by_step_num(b, err));
     if (b->steps.n == 0)

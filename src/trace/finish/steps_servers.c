@@ -109,21 +109,6 @@ static void add_says(struct rp_step *step, const struct rp_step_mark *says)
         step->phase = says->phase;
 }
 
-/* The step of a mark, without what the mark says. */
-static struct rp_step step_of(const struct server_marks *w, const struct server_mark *mark,
-                              size_t index)
-{
-    struct rp_step step = rp_step_from(RP_STEP_MARKS);
-
-    step.name = w->v->name[mark->event];
-    step.number = mark->says.number == RP_NO_COUNT ? (int64_t)index : mark->says.number;
-    step.begin_ns = w->v->ts_ns[mark->event];
-    step.end_ns = rp_mark_view_end_ns(w->v, mark->event);
-    step.mark = mark->event;
-    step.flags = w->v->kind[mark->event] == RP_KIND_GPU_ANNOTATION ? RP_STEP_ON_DEVICE : 0;
-    return step;
-}
-
 static enum rp_code make_steps(struct server_marks *w, rp_step_vec *out, struct rp_err *err)
 {
     struct marked_track track = choose_track(w);
@@ -136,7 +121,16 @@ static enum rp_code make_steps(struct server_marks *w, rp_step_vec *out, struct 
         if (!inside && m[i].says.outer && has_inner(w, m, i, n, &next))
             continue;
         if (!inside) {
-            struct rp_step step = step_of(w, &m[i], out->n);
+            /* The step of a mark, without what the mark says. */
+            size_t index = out->n;
+            struct rp_step step = rp_step_from(RP_STEP_MARKS);
+
+            step.name = w->v->name[m[i].event];
+            step.number = m[i].says.number == RP_NO_COUNT ? (int64_t)index : m[i].says.number;
+            step.begin_ns = w->v->ts_ns[m[i].event];
+            step.end_ns = rp_mark_view_end_ns(w->v, m[i].event);
+            step.mark = m[i].event;
+            step.flags = w->v->kind[m[i].event] == RP_KIND_GPU_ANNOTATION ? RP_STEP_ON_DEVICE : 0;
 
             RP_TRY(rp_vec_push(out, step, err));
         }
@@ -190,20 +184,6 @@ bool rp_steps_describe(struct rp_step *steps, size_t n, const rp_step_vec *marks
 
 /* ------------------------------------------------------------------ a trace that is finished */
 
-/* The profiler's steps of a trace, to be described. */
-static enum rp_code copy_profiler(const struct rp_trace *t, rp_step_vec *out, struct rp_err *err)
-{
-    for (uint32_t i = 0; i < t->nsteps; i++)
-        if (t->steps[i].source == RP_STEP_PROFILER) {
-            struct rp_step step = t->steps[i];
-
-            step.requests = step.tokens = RP_NO_COUNT;
-            step.phase = RP_PHASE_NONE;
-            RP_TRY(rp_vec_push(out, step, err));
-        }
-    return RP_OK;
-}
-
 enum rp_code rp_trace_mark_steps(struct rp_trace *trace, const struct rp_step_table *table,
                                  struct rp_err *err)
 {
@@ -212,8 +192,17 @@ enum rp_code rp_trace_mark_steps(struct rp_trace *trace, const struct rp_step_ta
     RP_TRY(rp_trace_require(trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
     struct rp_mark_view v = rp_mark_view_of_trace(trace);
     enum rp_code code = rp_steps_find_marks(&v, table, &marks, err);
-    if (code == RP_OK && marks.n)
-        code = copy_profiler(trace, &steps, err);
+    if (code == RP_OK && marks.n) {
+        /* The profiler's steps of a trace, to be described. */
+        for (uint32_t i = 0; code == RP_OK && i < trace->nsteps; i++)
+            if (trace->steps[i].source == RP_STEP_PROFILER) {
+                struct rp_step step = trace->steps[i];
+
+                step.requests = step.tokens = RP_NO_COUNT;
+                step.phase = RP_PHASE_NONE;
+                code = rp_vec_push(&steps, step, err);
+            }
+    }
     taken = code == RP_OK && rp_steps_describe(steps.at, steps.n, &marks) ? &steps : &marks;
     if (code == RP_OK && marks.n) {
         rp_steps_end_work(&v, taken->at, taken->n);

@@ -70,20 +70,16 @@ static void end_work_of_track(const struct rp_mark_view *v, const struct rp_trac
     }
 }
 
-/* The marks of a trace are on the device or on the host. */
-static void settle_marks(struct rp_step *steps, size_t n)
+void rp_steps_end_work(const struct rp_mark_view *v, struct rp_step *steps, size_t n)
 {
+    /* The marks of a trace are on the device or on the host. */
     uint8_t common = RP_STEP_ON_DEVICE;
 
     for (size_t i = 0; i < n; i++)
         common &= steps[i].flags;
     for (size_t i = 0; i < n; i++)
         steps[i].flags = (uint8_t)((steps[i].flags & ~RP_STEP_ON_DEVICE) | common);
-}
 
-void rp_steps_end_work(const struct rp_mark_view *v, struct rp_step *steps, size_t n)
-{
-    settle_marks(steps, n);
     for (size_t t = 0; n && t < v->ntracks; t++)
         if (v->tracks[t].kind == RP_TRACK_STREAM)
             end_work_of_track(v, &v->tracks[t], steps, n);

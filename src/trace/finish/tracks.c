@@ -13,20 +13,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-static enum rp_code set_kinds(struct rp_builder *b, struct rp_err *err)
-{
-    struct rp_build_events *ev = &b->ev;
-
-    RP_TRY(rp_vec_reserve(&ev->kind, (size_t)ev->n + 1, err));
-    for (uint32_t i = 0; i < ev->n; i++) {
-        uint8_t kind = b->origins.at[ev->origin.at[i]].kind;
-
-        ev->kind.at[i] = ev->flags.at[i] & RP_EVENT_NO_BEGIN ? (uint8_t)RP_KIND_INSTANT : kind;
-    }
-    ev->kind.n = ev->n;
-    return RP_OK;
-}
-
 static uint8_t kind_of_track(const struct rp_builder *b, const struct rp_track_info *t)
 {
     uint32_t i, counters = 0, async = 0, others = 0;
@@ -112,32 +98,33 @@ static bool is_xla_stream(const struct rp_builder *b, const struct rp_track_info
            !strncmp(rp_strtab_borrow(&b->str, t->name), "Stream #", 8);
 }
 
-static uint8_t device_kind_of(const char *name)
-{
-    uint16_t does = rp_device_call_does(name);
-
-    return does & RP_DOES_COPY  ? RP_KIND_MEMCPY
-           : does & RP_DOES_SET ? RP_KIND_MEMSET
-                                : RP_KIND_KERNEL;
-}
-
-static void make_xla_stream(struct rp_builder *b, struct rp_track_info *t)
-{
-    t->kind = RP_TRACK_STREAM;
-    for (uint32_t i = t->first; i < t->end; i++)
-        if (b->ev.kind.at[i] == RP_KIND_OTHER && rp_build_origin_of(b, i)->phase == 'X')
-            b->ev.kind.at[i] = device_kind_of(rp_strtab_borrow(&b->str, b->ev.name.at[i]));
-}
-
 enum rp_code rp_pass_tracks(struct rp_builder *b, struct rp_err *err)
 {
-    RP_TRY(set_kinds(b, err));
+    struct rp_build_events *ev = &b->ev;
+
+    RP_TRY(rp_vec_reserve(&ev->kind, (size_t)ev->n + 1, err));
+    for (uint32_t i = 0; i < ev->n; i++) {
+        uint8_t kind = b->origins.at[ev->origin.at[i]].kind;
+
+        ev->kind.at[i] = ev->flags.at[i] & RP_EVENT_NO_BEGIN ? (uint8_t)RP_KIND_INSTANT : kind;
+    }
+    ev->kind.n = ev->n;
     for (size_t t = 0; t < b->tracks.n; t++) {
         struct rp_track_info *track = &b->tracks.at[t];
 
         track->kind = kind_of_track(b, track);
-        if (is_xla_stream(b, track))
-            make_xla_stream(b, track);
+        if (is_xla_stream(b, track)) {
+            track->kind = RP_TRACK_STREAM;
+            for (uint32_t i = track->first; i < track->end; i++)
+                if (b->ev.kind.at[i] == RP_KIND_OTHER && rp_build_origin_of(b, i)->phase == 'X') {
+                    const char *name = rp_strtab_borrow(&b->str, b->ev.name.at[i]);
+                    uint16_t does = rp_device_call_does(name);
+
+                    b->ev.kind.at[i] = does & RP_DOES_COPY  ? RP_KIND_MEMCPY
+                                       : does & RP_DOES_SET ? RP_KIND_MEMSET
+                                                            : RP_KIND_KERNEL;
+                }
+        }
     }
     find_devices(b);
     return RP_OK;
