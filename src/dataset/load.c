@@ -95,20 +95,6 @@ static enum rp_code note_unread(struct load *load, size_t i, enum rp_unread_why 
     return rp_trust_unread(load->dataset->trust, load->dataset, i, why, reason, err);
 }
 
-/* Finds in a recording the name that `record --step-name` was given; "" if none. */
-static void recorded_step_name(const struct rp_trace *trace, char *out, size_t cap)
-{
-    *out = '\0';
-    for (uint32_t i = 0; i < trace->nmeta; i++)
-        if (!strcmp(rp_trace_str(trace, trace->meta[i].key), "step_name")) {
-            const char *value = rp_trace_str(trace, trace->meta[i].value);
-            size_t n = rp_trace_str_len(trace, trace->meta[i].value);
-
-            if (n > 2 && n - 2 < cap && value[0] == '"') /* JSON */
-                snprintf(out, cap, "%.*s", (int)(n - 2), value + 1);
-        }
-}
-
 /* Marks steps by the name that the user gives or gave to `record`, otherwise by the user's
    patterns. */
 static enum rp_code mark_steps(const struct rp_dataset *dataset, struct rp_trace *trace,
@@ -121,7 +107,18 @@ static enum rp_code mark_steps(const struct rp_dataset *dataset, struct rp_trace
 
     if (!name && rp_trace_meta(trace, RP_CUT_KEY))
         return RP_OK; /* a part of a trace has its own steps */
-    recorded_step_name(trace, recorded, sizeof recorded);
+
+    /* Find in a recording the name that `record --step-name` was given; "" if none. */
+    *recorded = '\0';
+    for (uint32_t i = 0; i < trace->nmeta; i++)
+        if (!strcmp(rp_trace_str(trace, trace->meta[i].key), "step_name")) {
+            const char *value = rp_trace_str(trace, trace->meta[i].value);
+            size_t n = rp_trace_str_len(trace, trace->meta[i].value);
+
+            if (n > 2 && n - 2 < sizeof recorded && value[0] == '"') /* JSON */
+                snprintf(recorded, sizeof recorded, "%.*s", (int)(n - 2), value + 1);
+        }
+
     if (name || *recorded)
         RP_TRY(rp_trace_name_steps(trace, name ? name : recorded, &found, err));
     if (found && dataset->trust)

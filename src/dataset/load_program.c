@@ -14,13 +14,6 @@ struct load {
     _Atomic size_t programs;
 };
 
-static enum rp_code not_a_program(const struct rp_source *source, const struct rp_format *format,
-                                  struct rp_err *err)
-{
-    return rp_err_set(err, RP_FORMAT, "'%s' is not a program but a trace (%s)", source->name,
-                      format->name);
-}
-
 /* Reads nothing if a file that the user did not name is not a program. */
 static enum rp_code read_program_source(const struct rp_dataset *dataset, size_t i, bool named,
                                         struct rp_import *import, struct rp_err *err)
@@ -37,7 +30,9 @@ static enum rp_code read_program_source(const struct rp_dataset *dataset, size_t
     rp_input_close(in);
     if (!named && (code == RP_OK || code == RP_FORMAT))
         return RP_OK;
-    return code == RP_OK ? not_a_program(source, format, err) : code;
+    return code == RP_OK ? rp_err_set(err, RP_FORMAT, "'%s' is not a program but a trace (%s)",
+                                      source->name, format->name)
+                         : code;
 }
 
 static enum rp_code load_program(void *user, size_t which, struct rp_err *err)

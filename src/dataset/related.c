@@ -51,11 +51,6 @@ RP_LIMIT(FEW_MINUTES, "minutes", "below them a distance is shown in seconds");
 
 RP_ORDER(by_hash, struct rp_sketch_name, RP_UP(hash))
 
-static bool is_kernel(const struct rp_trace *t, rp_event e)
-{
-    return t->ev.kind[e] == RP_KIND_KERNEL && t->ev.dur_ns[e] > 0;
-}
-
 /* Lists the strings with a weight, by hash. */
 static enum rp_code list_names(const struct rp_trace *t, const int64_t *weight,
                                struct rp_sketch_name **at, size_t *n, struct rp_err *err)
@@ -90,7 +85,7 @@ enum rp_code rp_sketch_init(struct rp_sketch *out, const struct rp_trace *trace,
     for (rp_event e = 0; e < ev->n; e++)
         if (ev->kind[e] == RP_KIND_CPU_OP)
             ops[ev->name[e]]++;
-        else if (is_kernel(trace, e))
+        else if (trace->ev.kind[e] == RP_KIND_KERNEL && trace->ev.dur_ns[e] > 0)
             rp_ns_add(&kernels[ev->name[e]], ev->dur_ns[e]);
     RP_TRY(list_names(trace, kernels, &out->kernels.at, &out->kernels.n, err));
     return list_names(trace, ops, &out->ops.at, &out->ops.n, err);

@@ -445,18 +445,6 @@ static void put_layout(struct rp_web_bytes *b, const struct rp_picture_group *fr
     }
 }
 
-static void put_layouts(struct page *g)
-{
-    const struct rp_tree *t = &g->picture.tree;
-    struct rp_web_bytes b;
-
-    column_begin(&b, g, "layouts");
-    for (uint32_t i = 0; i < t->ngroups; i++)
-        if (t->groups[i].same == i)
-            put_layout(&b, &g->picture.groups[i], t->groups[i].n);
-    column_end(&b);
-}
-
 /* Writes name, operations, root, the first identical computation, its group, and who shows it. */
 static enum rp_code put_computations(struct page *g)
 {
@@ -534,17 +522,6 @@ static void put_stages(struct page *g)
 
 /* ---- the page ---- */
 
-static void put_names(struct page *g)
-{
-    rp_out_text(g->to, "\"names\":[");
-    for (uint32_t op = 0; op < g->p->nops; op++) {
-        if (op)
-            rp_out_char(g->to, ',');
-        put_string(g->to, g->p, g->p->op_name.at[op]);
-    }
-    rp_out_text(g->to, "],\n");
-}
-
 static enum rp_code put_data(struct page *g, struct rp_arena *arena)
 {
     const struct rp_program *p = g->p;
@@ -555,7 +532,13 @@ static enum rp_code put_data(struct page *g, struct rp_arena *arena)
     rp_out_printf(g->to, ",\"hash\":\"%016llx\",\"totalFlops\":%.0f,\"entry\":%d,\"nops\":%u,\n",
                   (unsigned long long)g->picture.hashes.program, flops < 9e18 ? flops : 9e18,
                   p->entry == RP_NONE ? -1 : (int)p->entry, p->nops);
-    put_names(g);
+    rp_out_text(g->to, "\"names\":[");
+    for (uint32_t op = 0; op < g->p->nops; op++) {
+        if (op)
+            rp_out_char(g->to, ',');
+        put_string(g->to, g->p, g->p->op_name.at[op]);
+    }
+    rp_out_text(g->to, "],\n");
     RP_TRY(put_codes(g));
     put_shapes(g);
     RP_TRY(put_places(g));
@@ -565,7 +548,14 @@ static enum rp_code put_data(struct page *g, struct rp_arena *arena)
     RP_TRY(put_live(g, arena));
     RP_TRY(put_computations(g));
     put_groups(g);
-    put_layouts(g);
+
+    const struct rp_tree *t = &g->picture.tree;
+    struct rp_web_bytes b;
+    column_begin(&b, g, "layouts");
+    for (uint32_t i = 0; i < t->ngroups; i++)
+        if (t->groups[i].same == i)
+            put_layout(&b, &g->picture.groups[i], t->groups[i].n);
+    column_end(&b);
     put_stages(g);
     rp_out_text(g->to, "\"end\":0}\n");
     return RP_OK;

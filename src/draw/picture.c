@@ -170,20 +170,6 @@ static enum rp_code lay_out_all(struct making *m)
     return RP_OK;
 }
 
-static enum rp_code measure_shapes(struct making *m)
-{
-    char text[64];
-
-    m->shape_chars = RP_ARENA_NEW(m->arena, uint16_t, m->p->shapes.n + 1);
-    RP_TRY(rp_err_need(m->shape_chars, m->err, "drawing a program"));
-    for (uint32_t i = 0; i < m->p->shapes.n; i++) {
-        size_t n = rp_shape_text(m->p, i, false, text, sizeof text);
-
-        m->shape_chars[i] = (uint16_t)(n < 1000 ? n : 1000);
-    }
-    return RP_OK;
-}
-
 static enum rp_code picture_fill(struct making *m)
 {
     struct rp_picture *out = m->out;
@@ -193,7 +179,15 @@ static enum rp_code picture_fill(struct making *m)
     RP_TRY(rp_tree_build(m->p, &out->hashes, m->arena, &out->tree, m->err));
     out->groups = RP_ARENA_NEW(m->arena, struct rp_picture_group, (size_t)out->tree.ngroups + 1);
     RP_TRY(rp_err_need(out->groups, m->err, "drawing a program"));
-    RP_TRY(measure_shapes(m));
+
+    char text[64];
+    m->shape_chars = RP_ARENA_NEW(m->arena, uint16_t, m->p->shapes.n + 1);
+    RP_TRY(rp_err_need(m->shape_chars, m->err, "drawing a program"));
+    for (uint32_t i = 0; i < m->p->shapes.n; i++) {
+        size_t n = rp_shape_text(m->p, i, false, text, sizeof text);
+
+        m->shape_chars[i] = (uint16_t)(n < 1000 ? n : 1000);
+    }
     RP_TRY(find_edges(m));
     return lay_out_all(m);
 }

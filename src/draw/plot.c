@@ -138,19 +138,6 @@ struct ticks {
     double step;
 };
 
-static void ticks_linear(const struct rp_axis *axis, double most, struct ticks *out)
-{
-    double first, step = rp_plot_round_up((axis->to - axis->from) / fmax(most, 2));
-
-    if (axis->unit != RP_UNIT_RATIO && axis->unit != RP_UNIT_NONE && step < 1)
-        step = 1; /* nanoseconds, bytes and counts have no fractions */
-    first = ceil(axis->from / step - 1e-9);
-    out->step = step;
-    for (size_t i = 0; out->n < MOST_TICKS && (first + (double)i) * step <= axis->to * (1 + 1e-12);
-         i++)
-        out->at[out->n++] = (struct tick){(first + (double)i) * step, false};
-}
-
 static void ticks_log(const struct rp_axis *axis, double most, struct ticks *out)
 {
     int low = (int)floor(log10(axis->from) + 1e-9), high = (int)ceil(log10(axis->to) - 1e-9);
@@ -175,8 +162,17 @@ static void ticks_of(const struct rp_axis *axis, double most, struct ticks *out)
     out->step = 0;
     if (axis->scale == RP_SCALE_LOG)
         ticks_log(axis, most, out);
-    else
-        ticks_linear(axis, most, out);
+    else {
+        double first, step = rp_plot_round_up((axis->to - axis->from) / fmax(most, 2));
+
+        if (axis->unit != RP_UNIT_RATIO && axis->unit != RP_UNIT_NONE && step < 1)
+            step = 1; /* nanoseconds, bytes and counts have no fractions */
+        first = ceil(axis->from / step - 1e-9);
+        out->step = step;
+        for (size_t i = 0;
+             out->n < MOST_TICKS && (first + (double)i) * step <= axis->to * (1 + 1e-12); i++)
+            out->at[out->n++] = (struct tick){(first + (double)i) * step, false};
+    }
 }
 
 static void draw_x_axis(struct rp_plot *plot)

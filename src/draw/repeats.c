@@ -80,21 +80,6 @@ static enum rp_code add_run(struct sequence *s, uint32_t begin, uint32_t equal, 
     return equal >= period && is_worth(s, &run) ? rp_vec_push(&s->runs, run, s->b->err) : RP_OK;
 }
 
-static enum rp_code try_period(struct sequence *s, uint32_t period)
-{
-    uint32_t equal = 0, i;
-
-    for (i = 0; i + period < s->n; i++) {
-        if (s->symbol[i] == s->symbol[i + period]) {
-            equal++;
-            continue;
-        }
-        RP_TRY(add_run(s, i - equal, equal, period));
-        equal = 0;
-    }
-    return add_run(s, i - equal, equal, period);
-}
-
 RP_ORDER(by_saving, struct run, RP_DOWN(saved), RP_UP(period), RP_UP(begin))
 
 /* ---- where a layer begins ---- */
@@ -212,20 +197,6 @@ static bool trim_run(struct sequence *s, struct run *run, const uint8_t *taken)
     return is_worth(s, run);
 }
 
-static enum rp_code take_runs(struct sequence *s, uint8_t *taken)
-{
-    qsort(s->runs.at, s->runs.n, sizeof *s->runs.at, by_saving);
-    for (size_t i = 0; i < s->runs.n; i++) {
-        struct run run = s->runs.at[i];
-
-        if (!trim_run(s, &run, taken))
-            continue;
-        memset(taken + run.begin, 1, run.n);
-        RP_TRY(make_layers(s, &run));
-    }
-    return RP_OK;
-}
-
 static enum rp_code search_sequence(struct sequence *s, struct rp_map *last)
 {
     struct rp_arena *arena = s->b->arena;
@@ -239,12 +210,33 @@ static enum rp_code search_sequence(struct sequence *s, struct rp_map *last)
         s->symbol[i] = symbol_of(s->b, s->child[i]);
     RP_TRY(count_votes(s, last, votes));
     for (uint32_t i = 0; i < s->n && i < PERIODS && votes[i].votes >= FEWEST_VOTES; i++)
-        if (votes[i].period)
-            RP_TRY(try_period(s, votes[i].period));
+        if (votes[i].period) {
+            uint32_t period = votes[i].period;
+            uint32_t equal = 0, k;
+
+            for (k = 0; k + period < s->n; k++) {
+                if (s->symbol[k] == s->symbol[k + period]) {
+                    equal++;
+                    continue;
+                }
+                RP_TRY(add_run(s, k - equal, equal, period));
+                equal = 0;
+            }
+            RP_TRY(add_run(s, k - equal, equal, period));
+        }
     if (!s->runs.n)
         return RP_OK;
     RP_TRY(count_crossings(s));
-    return take_runs(s, taken);
+
+    qsort(s->runs.at, s->runs.n, sizeof *s->runs.at, by_saving);
+    for (size_t i = 0; i < s->runs.n; i++) {
+        struct run run = s->runs.at[i];
+        if (!trim_run(s, &run, taken))
+            continue;
+        memset(taken + run.begin, 1, run.n);
+        RP_TRY(make_layers(s, &run));
+    }
+    return RP_OK;
 }
 
 enum rp_code rp_tree_find_repeats(struct rp_tree_build *b)

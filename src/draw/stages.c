@@ -49,14 +49,6 @@ struct uniting {
 
 /* ---- computations ---- */
 
-static uint64_t home_key(const struct rp_program *p, uint32_t c)
-{
-    const char *name = rp_program_text(p, p->computations.at[c].name);
-
-    return c == p->entry ? UINT64_C(0x656e747279)
-                         : rp_hash_join(UINT64_C(0x636f6d70), rp_hash_bytes(name, strlen(name)));
-}
-
 /* Returns the computation of the union that holds most of the matches, or RP_NONE. */
 static uint32_t matched_home(const struct uniting *u, size_t stage, uint32_t c)
 {
@@ -72,7 +64,12 @@ static uint32_t matched_home(const struct uniting *u, size_t stage, uint32_t c)
 static enum rp_code find_home(struct uniting *u, size_t stage, uint32_t c, uint32_t *found)
 {
     uint32_t fresh = (uint32_t)u->homes.n, mark = (uint32_t)stage + 1;
-    uint64_t key = home_key(u->stages[stage].p, c);
+
+    const char *name =
+        rp_program_text(u->stages[stage].p, u->stages[stage].p->computations.at[c].name);
+    uint64_t key = c == u->stages[stage].p->entry
+                       ? UINT64_C(0x656e747279)
+                       : rp_hash_join(UINT64_C(0x636f6d70), rp_hash_bytes(name, strlen(name)));
 
     *found = matched_home(u, stage, c);
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the names found are those of `homes` */
@@ -174,21 +171,6 @@ static enum rp_code unite_operands(struct uniting *u, size_t stage, uint32_t op)
             u->nodes.at[to].first_edge = at;
         }
     }
-    return RP_OK;
-}
-
-static enum rp_code unite_stage(struct uniting *u, size_t stage)
-{
-    const struct rp_program *p = u->stages[stage].p;
-
-    u->node_of[stage] = RP_ARENA_NEW(u->arena, uint32_t, (size_t)p->nops + 1);
-    u->home_of[stage] = RP_ARENA_NEW(u->arena, uint32_t, p->computations.n + 1);
-    RP_TRY(rp_err_need(u->node_of[stage] && u->home_of[stage], u->err, "combining programs"));
-    RP_TRY(rp_program_count(p, u->arena, &u->costs[stage], u->err));
-    for (uint32_t c = 0; c < p->computations.n; c++)
-        RP_TRY(unite_computation(u, stage, c));
-    for (uint32_t op = 0; op < p->nops; op++)
-        RP_TRY(unite_operands(u, stage, op));
     return RP_OK;
 }
 
@@ -376,7 +358,16 @@ static enum rp_code unite(struct uniting *u)
                        "combining programs"));
     for (size_t s = 0; s < u->n; s++) {
         u->out->names[s] = u->stages[s].name;
-        RP_TRY(unite_stage(u, s));
+
+        const struct rp_program *p = u->stages[s].p;
+        u->node_of[s] = RP_ARENA_NEW(u->arena, uint32_t, (size_t)p->nops + 1);
+        u->home_of[s] = RP_ARENA_NEW(u->arena, uint32_t, p->computations.n + 1);
+        RP_TRY(rp_err_need(u->node_of[s] && u->home_of[s], u->err, "combining programs"));
+        RP_TRY(rp_program_count(p, u->arena, &u->costs[s], u->err));
+        for (uint32_t c = 0; c < p->computations.n; c++)
+            RP_TRY(unite_computation(u, s, c));
+        for (uint32_t op = 0; op < p->nops; op++)
+            RP_TRY(unite_operands(u, s, op));
     }
     uint32_t *of_edge = RP_ARENA_NEW(u->arena, uint32_t, u->edges.n + 1);
     RP_TRY(rp_err_need(of_edge, u->err, "combining programs"));

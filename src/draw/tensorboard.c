@@ -50,17 +50,13 @@ static uint32_t crc32c(const unsigned char *at, size_t n)
     return ~crc;
 }
 
-static void put_u32(struct rp_out *to, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        rp_out_char(to, (char)(value >> 8 * i & 255));
-}
-
 static void put_checksum(struct rp_out *to, const unsigned char *at, size_t n)
 {
     uint32_t crc = crc32c(at, n);
 
-    put_u32(to, (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8));
+    uint32_t value = (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
+    for (int i = 0; i < 4; i++)
+        rp_out_char(to, (char)(value >> 8 * i & 255));
 }
 
 static enum rp_code put_record(struct rp_out *to, const struct rp_proto_writer *w,

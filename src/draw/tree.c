@@ -225,11 +225,6 @@ static enum rp_code group_by_scope(struct rp_tree_build *b, uint32_t computation
 
 /* ---- groups with one child are that child ---- */
 
-static const char *join_names(struct rp_tree_build *b, const char *a, const char *c)
-{
-    return rp_arena_textf(b->arena, "%.*s/%s", MOST_NAME, a, c);
-}
-
 static uint32_t living(const uint32_t *instead, uint32_t group)
 {
     while (instead[group] != RP_NONE)
@@ -257,7 +252,8 @@ static enum rp_code drop_single(struct rp_tree_build *b)
         if (count[g] == 1) {
             instead[g] = group->parent;
             if (only[g] != RP_NONE) {
-                b->groups.at[only[g]].name = join_names(b, group->name, b->groups.at[only[g]].name);
+                b->groups.at[only[g]].name = rp_arena_textf(
+                    b->arena, "%.*s/%s", MOST_NAME, group->name, b->groups.at[only[g]].name);
                 only[group->parent] = only[g];
             }
         } else if (count[g]) {
@@ -307,17 +303,6 @@ static void list_op(struct rp_tree_build *b, uint32_t op)
     }
 }
 
-/* Groups that contain only data come with the data, others with their first operation. */
-static void list_data(struct rp_tree_build *b, uint32_t op)
-{
-    uint32_t g = b->home[op];
-
-    if (b->lists.at[g].works)
-        list_append(b, g, op);
-    else
-        list_op(b, op);
-}
-
 static enum rp_code make_lists(struct rp_tree_build *b)
 {
     uint32_t nops = b->p->nops;
@@ -335,8 +320,17 @@ static enum rp_code make_lists(struct rp_tree_build *b)
              g = b->groups.at[g].parent)
             b->lists.at[g].works = true;
     for (uint32_t i = 0; i < nops; i++)
-        if (rp_tree_is_data(b->p, b->order[i]))
-            list_data(b, b->order[i]);
+        if (rp_tree_is_data(b->p, b->order[i])) {
+            /* Groups that contain only data come with the data, others with their first operation.
+             */
+            uint32_t op = b->order[i];
+            uint32_t g = b->home[op];
+
+            if (b->lists.at[g].works)
+                list_append(b, g, op);
+            else
+                list_op(b, op);
+        }
     for (uint32_t i = 0; i < nops; i++)
         if (!rp_tree_is_data(b->p, b->order[i]))
             list_op(b, b->order[i]);
@@ -344,16 +338,6 @@ static enum rp_code make_lists(struct rp_tree_build *b)
 }
 
 /* ---- content ---- */
-
-static uint64_t op_content(const struct rp_tree_build *b, uint32_t op)
-{
-    struct rp_ids called = rp_op_called(b->p, op);
-    uint64_t hash = b->hashes->local[op];
-
-    for (uint32_t i = 0; i < called.n; i++)
-        hash = rp_hash_join(hash, b->hashes->computation[called.at[i]]);
-    return hash;
-}
 
 /* Hashes the content of a group, how it is connected and how it is divided, but not its name. */
 static uint64_t group_content(struct rp_tree_build *b, uint32_t g)
@@ -507,22 +491,6 @@ static void note_repeats(struct rp_tree_build *b)
             b->lists.at[b->groups.at[g].parent].repeats = true;
 }
 
-static enum rp_code make_parts(struct rp_tree_build *b)
-{
-    bool any;
-
-    note_repeats(b);
-    RP_TRY(wrap_all(b, WRAP_BETWEEN, &any));
-    RP_TRY(make_lists(b));
-    note_repeats(b);
-    RP_TRY(wrap_all(b, WRAP_DATA, &any));
-    do {
-        RP_TRY(make_lists(b));
-        RP_TRY(wrap_all(b, WRAP_PARTS, &any));
-    } while (any);
-    return RP_OK;
-}
-
 /* ---- the finished tree ---- */
 
 /* Keeps groups that are not empty; parents come before their children. */
@@ -580,18 +548,6 @@ static enum rp_code find_same(struct rp_tree_build *b, struct rp_tree *out)
     return RP_OK;
 }
 
-/* Finds for each computation the operation that shows it; none shows the entry. */
-static void find_callers(const struct rp_program *p, uint32_t *caller)
-{
-    for (uint32_t op = p->nops; op-- > 0;) {
-        struct rp_ids called = rp_op_called(p, op);
-
-        for (uint32_t i = 0; rp_tree_opens(p, op) && i < called.n; i++)
-            if (called.at[i] != p->entry && called.at[i] != p->computation.at[op])
-                caller[called.at[i]] = op;
-    }
-}
-
 static enum rp_code build_init(struct rp_tree_build *b)
 {
     const struct rp_program *p = b->p;
@@ -609,8 +565,14 @@ static enum rp_code build_init(struct rp_tree_build *b)
                            b->loose && b->root,
                        b->err, "grouping operations"));
     b->cluster_key = rp_strtab_find(&p->strings, "_XlaCluster", 11);
-    for (uint32_t op = 0; op < nops; op++)
-        b->content[op] = op_content(b, op);
+    for (uint32_t op = 0; op < nops; op++) {
+        struct rp_ids called = rp_op_called(b->p, op);
+        uint64_t hash = b->hashes->local[op];
+
+        for (uint32_t i = 0; i < called.n; i++)
+            hash = rp_hash_join(hash, b->hashes->computation[called.at[i]]);
+        b->content[op] = hash;
+    }
     for (uint32_t c = 0; c < n; c++) {
         const struct rp_computation *from = &p->computations.at[c];
         const char *name = rp_arena_text(b->arena, rp_program_text(p, from->name));
@@ -622,10 +584,17 @@ static enum rp_code build_init(struct rp_tree_build *b)
     return RP_OK;
 }
 
-/* Moves data whose users are all in one layer there. */
-static void settle_data(struct rp_tree_build *b)
+static enum rp_code build_all(struct rp_tree_build *b, struct rp_tree *out)
 {
-    /* Depths are found again, because new groups may contain older ones. */
+    RP_TRY(build_init(b));
+    for (uint32_t c = 0; c < b->p->computations.n; c++)
+        RP_TRY(group_by_scope(b, c));
+    RP_TRY(drop_single(b));
+    RP_TRY(update_tree(b));
+    RP_TRY(rp_tree_find_repeats(b));
+
+    /* Data whose users are all in one layer moves there. Depths are found again, because new groups
+       may contain older ones. */
     for (size_t g = 0; g < b->groups.n; g++) {
         uint32_t depth = 0;
 
@@ -637,19 +606,19 @@ static void settle_data(struct rp_tree_build *b)
         b->loose[op] = b->loose[op] && rp_tree_is_data(b->p, op);
     for (uint32_t c = 0; c < b->p->computations.n; c++)
         follow_users(b, &b->p->computations.at[c], b->root[c], b->loose);
-}
 
-static enum rp_code build_all(struct rp_tree_build *b, struct rp_tree *out)
-{
-    RP_TRY(build_init(b));
-    for (uint32_t c = 0; c < b->p->computations.n; c++)
-        RP_TRY(group_by_scope(b, c));
-    RP_TRY(drop_single(b));
-    RP_TRY(update_tree(b));
-    RP_TRY(rp_tree_find_repeats(b));
-    settle_data(b);
     RP_TRY(make_lists(b));
-    RP_TRY(make_parts(b));
+
+    bool any;
+    note_repeats(b);
+    RP_TRY(wrap_all(b, WRAP_BETWEEN, &any));
+    RP_TRY(make_lists(b));
+    note_repeats(b);
+    RP_TRY(wrap_all(b, WRAP_DATA, &any));
+    do {
+        RP_TRY(make_lists(b));
+        RP_TRY(wrap_all(b, WRAP_PARTS, &any));
+    } while (any);
     RP_TRY(update_tree(b));
     RP_TRY(keep_groups(b, out));
     RP_TRY(find_same(b, out));
@@ -668,7 +637,15 @@ enum rp_code rp_tree_build(const struct rp_program *p, const struct rp_hashes *h
     out->caller = RP_ARENA_NEW(arena, uint32_t, p->computations.n + 1);
     if (out->caller) {
         memset(out->caller, 0xff, p->computations.n * sizeof *out->caller);
-        find_callers(p, out->caller);
+
+        /* Find for each computation the operation that shows it; none shows the entry. */
+        for (uint32_t op = p->nops; op-- > 0;) {
+            struct rp_ids called = rp_op_called(p, op);
+
+            for (uint32_t i = 0; rp_tree_opens(p, op) && i < called.n; i++)
+                if (called.at[i] != p->entry && called.at[i] != p->computation.at[op])
+                    out->caller[called.at[i]] = op;
+        }
     } else if (code == RP_OK) {
         code = rp_err_nomem(err, "grouping operations");
     }

@@ -133,19 +133,6 @@ static void put_list(struct rp_out *to, const struct rp_field *field, const void
     rp_out_text(to, plain ? "]" : "]}");
 }
 
-static void put_number(struct rp_out *to, const struct rp_field *field, const void *record)
-{
-    char text[32];
-
-    if (field->type == RP_T_I64)
-        snprintf(text, sizeof text, "%" PRId64, rp_field_i64(field, record));
-    else if (field->type == RP_T_U64)
-        snprintf(text, sizeof text, "%" PRIu64, rp_field_u64(field, record));
-    else
-        rp_units_double(rp_field_f64(field, record), text);
-    rp_out_text(to, text);
-}
-
 static void put_value(struct rp_out *to, const struct rp_field *field, const void *record)
 {
     if (rp_field_null(field, record))
@@ -154,9 +141,17 @@ static void put_value(struct rp_out *to, const struct rp_field *field, const voi
         rp_out_text(to, rp_field_bool(field, record) ? "true" : "false");
     else if (field->type == RP_T_STR)
         rp_out_escaped(to, RP_IN_SCRIPT, rp_field_str(field, record));
-    else if (rp_field_number(field))
-        put_number(to, field, record);
-    else if (field->type == RP_T_RECORD)
+    else if (rp_field_number(field)) {
+        char text[32];
+
+        if (field->type == RP_T_I64)
+            snprintf(text, sizeof text, "%" PRId64, rp_field_i64(field, record));
+        else if (field->type == RP_T_U64)
+            snprintf(text, sizeof text, "%" PRIu64, rp_field_u64(field, record));
+        else
+            rp_units_double(rp_field_f64(field, record), text);
+        rp_out_text(to, text);
+    } else if (field->type == RP_T_RECORD)
         rp_web_record(to, field->item, rp_field_at(field, record), NULL);
     else
         put_list(to, field, record);

@@ -161,18 +161,6 @@ size_t rp_exchange_clock(const struct rp_exchange_ctx *f, size_t worker,
                      : f->m->nranks + p->server;
 }
 
-static uint64_t message_key(const struct rp_mean_part *p, size_t worker, int kind)
-{
-    int32_t of_worker = (int32_t)(9 + 2 * worker), of_server = (int32_t)(8 + 2 * p->server);
-    bool ask = kind == RP_JOB_PUSH || kind == RP_JOB_PULL;
-    struct rp_job_half h = {.key = p->key,
-                            .sender = ask ? of_worker : of_server,
-                            .receiver = ask ? of_server : of_worker,
-                            .kind = (uint8_t)kind};
-
-    return rp_job_message_key(&h);
-}
-
 struct rp_step_exchange *rp_exchange_at(const struct rp_exchange_ctx *f, size_t part, size_t worker)
 {
     return &f->exchanges[part * f->out->nworkers + worker];
@@ -220,7 +208,13 @@ void rp_exchange_find(struct rp_exchange_ctx *f, size_t part, size_t worker, siz
         f->until_ns = end > f->until_ns ? end : f->until_ns;
     }
     for (int kind = 0; kind < RP_JOB_MESSAGES; kind++) {
-        uint64_t key = message_key(p, worker, kind);
+        int32_t of_worker = (int32_t)(9 + 2 * worker), of_server = (int32_t)(8 + 2 * p->server);
+        bool ask = kind == RP_JOB_PUSH || kind == RP_JOB_PULL;
+        struct rp_job_half h = {.key = p->key,
+                                .sender = ask ? of_worker : of_server,
+                                .receiver = ask ? of_server : of_worker,
+                                .kind = (uint8_t)kind};
+        uint64_t key = rp_job_message_key(&h);
 
         v->message[kind].sent_ns = v->message[kind].got_ns = INT64_MIN;
         if (at == INT64_MIN)

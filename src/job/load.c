@@ -183,26 +183,23 @@ static enum rp_code read_rank_file(struct rp_job_rank *rank, enum file file,
     }
 }
 
-/* Only the name of a server's log of its work tells whose it is: "server_1.txt". */
-static int32_t server_of(const char *name)
-{
-    const char *at = name + strlen(name);
-
-    while (at > name && at[-1] != '_' && at[-1] != '/')
-        at--;
-    return at > name && at[-1] == '_' && *at >= '0' && *at <= '9'
-               ? (int32_t)(8 + 2 * (strtol(at, NULL, 10) % 100000))
-               : -1;
-}
-
 static enum rp_code take_log(struct rp_job *job, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct rp_job_node *node = &job->nodes[job->nnodes++];
 
     node->id = -1;
     RP_TRY(rp_job_read_byteps(loaded->trace, node, err));
-    if (node->ops.n && !node->halves.n)
-        node->id = server_of(loaded->source->name);
+    if (node->ops.n && !node->halves.n) {
+        /* Only the name of a server's log of its work tells whose it is: "server_1.txt". */
+        const char *name = loaded->source->name;
+        const char *at = name + strlen(name);
+
+        while (at > name && at[-1] != '_' && at[-1] != '/')
+            at--;
+        node->id = at > name && at[-1] == '_' && *at >= '0' && *at <= '9'
+                       ? (int32_t)(8 + 2 * (strtol(at, NULL, 10) % 100000))
+                       : -1;
+    }
     return node->id >= 0
                ? RP_OK
                : rp_err_set(

@@ -347,21 +347,6 @@ static enum rp_code add_group(struct rp_model_ctx *m, uint32_t rank, size_t g, u
     return rp_model_link(m, end, out, x->leave_lag_ns, RP_SG_STREAM);
 }
 
-static enum rp_code add_groups(struct rp_model_ctx *m, const uint32_t *decided)
-{
-    uint32_t rank, met = RP_NONE;
-
-    for (size_t g = 0; g < m->means.ngroups; g++) {
-        if (!m->job->has_transfers)
-            RP_TRY(rp_model_add_plain(m, 0, RP_SG_RENDEZVOUS, REDUCE, 0, &met));
-        for (rank = 0; rank < m->means.nranks; rank++)
-            RP_TRY(add_group(m, rank, g, decided[g], met));
-        for (rank = 0; rank < m->means.nranks; rank++)
-            RP_TRY(link_transfers(m, rank, g));
-    }
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ steps */
 
 static enum rp_code build_with(struct rp_model_ctx *m, uint32_t *decided)
@@ -376,7 +361,16 @@ static enum rp_code build_with(struct rp_model_ctx *m, uint32_t *decided)
         RP_TRY(rp_model_add_servers(m));
     } else {
         RP_TRY(add_votes(m, decided));
-        RP_TRY(add_groups(m, decided));
+
+        uint32_t rank, met = RP_NONE;
+        for (size_t g = 0; g < m->means.ngroups; g++) {
+            if (!m->job->has_transfers)
+                RP_TRY(rp_model_add_plain(m, 0, RP_SG_RENDEZVOUS, REDUCE, 0, &met));
+            for (rank = 0; rank < m->means.nranks; rank++)
+                RP_TRY(add_group(m, rank, g, decided[g], met));
+            for (rank = 0; rank < m->means.nranks; rank++)
+                RP_TRY(link_transfers(m, rank, g));
+        }
     }
     for (uint32_t rank = 0; rank < m->means.nranks; rank++) {
         RP_TRY(link_updates(m, rank));

@@ -296,19 +296,6 @@ static enum rp_code add_memory_moves(struct answer_ctx *a, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the plan */
 
-static enum rp_code list_regions(struct answer_ctx *a, const char *text, struct rp_err *err)
-{
-    struct rp_whatif_list list;
-
-    RP_TRY(rp_whatif_parse(text, a->arena, &list, err));
-    a->plan.regions = RP_ARENA_NEW(a->arena, struct rp_opt_region, list.n);
-    RP_TRY(rp_arena_check(a->arena, "searching", err));
-    for (size_t i = 0; i < list.n; i++)
-        a->plan.regions[a->plan.nregions++] =
-            (struct rp_opt_region){list.calls[i].args.value ? list.calls[i].args.value : "step"};
-    return RP_OK;
-}
-
 /* Finds by the names in the recording which program made it. */
 static enum rp_opt_source find_source(const struct rp_sim_run *run)
 {
@@ -349,8 +336,16 @@ static enum rp_code describe_plan(struct answer_ctx *a, struct rp_err *err)
 
         a->plan.fused_optimizer |= !strcmp(m->move, "fused-optimizer");
         m->apply = rp_whatif_apply_in(framework_of(a), m->move, m->apply);
-        if (m->family == RP_OPT_GRAPHS)
-            RP_TRY(list_regions(a, m->what_if, err));
+        if (m->family == RP_OPT_GRAPHS) {
+            struct rp_whatif_list list;
+
+            RP_TRY(rp_whatif_parse(m->what_if, a->arena, &list, err));
+            a->plan.regions = RP_ARENA_NEW(a->arena, struct rp_opt_region, list.n);
+            RP_TRY(rp_arena_check(a->arena, "searching", err));
+            for (size_t k = 0; k < list.n; k++)
+                a->plan.regions[a->plan.nregions++] = (struct rp_opt_region){
+                    list.calls[k].args.value ? list.calls[k].args.value : "step"};
+        }
         if (!strcmp(m->move, "fuse"))
             RP_TRY(rp_opt_list_clusters(&a->x, a->arena, &a->plan, err));
     }
@@ -462,17 +457,6 @@ enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns, 
     return RP_OK;
 }
 
-static void add_tried_buckets(struct answer_ctx *a)
-{
-    if (a->buckets.impossible && a->limits->families >> RP_OPT_TENSOR & 1)
-        add_tried(a->out, a->parts->no_tensors ? "tensor-fusion" : "bucket", RP_OPT_TENSOR,
-                  RP_ABSENT_I64, reason_of("bucket", a->buckets.impossible));
-    else if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->buckets.better && !a->buckets.list)
-        add_tried(a->out, a->buckets.text, RP_OPT_TENSOR, a->x.step_ns - a->buckets.alone_ns,
-                  a->buckets.doubt ? a->buckets.doubt
-                                   : "no size of buckets is better than the recorded one");
-}
-
 /* ------------------------------------------------------------------ the whole */
 
 /* Simulates the plan once more from nothing: another run of the model, without what the search
@@ -485,22 +469,6 @@ static enum rp_code check_plan(struct answer_ctx *a, const struct rp_opt_parts *
     RP_TRY(rp_worlds_init(&again, parts->parts, parts->n, parts->weights, err));
     again.whole = true;
     return rp_worlds_step(&again, a->text, &a->out->checked_ns, err);
-}
-
-static void set_interval(struct answer_ctx *a)
-{
-    double more = 1 + a->x.doubt;
-    int64_t low = a->before[0], high = low;
-
-    for (size_t i = 1; i < RP_WORLDS; i++) {
-        low = a->before[i] < low ? a->before[i] : low;
-        high = a->before[i] > high ? a->before[i] : high;
-    }
-    a->plan.best_low_ns = rp_sim_scaled(low, 1 / more);
-    a->plan.best_high_ns = rp_sim_scaled(high, more);
-    if (a->plan.best_low_ns ==
-        a->plan.best_high_ns) /* an interval without any width tells nothing */
-        a->plan.best_low_ns = a->plan.best_high_ns = RP_ABSENT_I64;
 }
 
 static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
@@ -531,9 +499,26 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
             RP_TRY(rp_opt_list_casts(&a->x, plan->moves[i].what_if, a->arena, plan, err));
     RP_TRY(add_memory_moves(a, err));
     plan->best_ns = a->before[0];
-    set_interval(a);
+
+    double more = 1 + a->x.doubt;
+    int64_t low = a->before[0], high = low;
+    for (size_t i = 1; i < RP_WORLDS; i++) {
+        low = a->before[i] < low ? a->before[i] : low;
+        high = a->before[i] > high ? a->before[i] : high;
+    }
+    a->plan.best_low_ns = rp_sim_scaled(low, 1 / more);
+    a->plan.best_high_ns = rp_sim_scaled(high, more);
+    if (a->plan.best_low_ns ==
+        a->plan.best_high_ns) /* an interval without any width tells nothing */
+        a->plan.best_low_ns = a->plan.best_high_ns = RP_ABSENT_I64;
     RP_TRY(rp_opt_list_tried(&a->tries, a->x.step_ns, plan->nmoves > 0, a->arena, a->out, err));
-    add_tried_buckets(a);
+    if (a->buckets.impossible && a->limits->families >> RP_OPT_TENSOR & 1)
+        add_tried(a->out, a->parts->no_tensors ? "tensor-fusion" : "bucket", RP_OPT_TENSOR,
+                  RP_ABSENT_I64, reason_of("bucket", a->buckets.impossible));
+    else if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->buckets.better && !a->buckets.list)
+        add_tried(a->out, a->buckets.text, RP_OPT_TENSOR, a->x.step_ns - a->buckets.alone_ns,
+                  a->buckets.doubt ? a->buckets.doubt
+                                   : "no size of buckets is better than the recorded one");
     return describe_plan(a, err);
 }
 
@@ -616,26 +601,21 @@ static const char *list_moves(struct rp_arena *arena, const struct rp_opt_answer
     return *list ? rp_arena_textf(arena, "%s and %s", list, before) : before;
 }
 
-static void list_how(struct rp_arena *arena, struct rp_opt_answer *out)
-{
-    out->how = RP_ARENA_NEW(arena, const char *, out->nmoves + 1);
-    for (size_t i = 0; out->how && i < out->nmoves; i++) {
-        const struct rp_opt_move_row *m = &out->moves[i];
-        const char *name = m->what_if ? m->what_if : m->move;
-
-        out->how[out->nhow++] =
-            rp_arena_textf(arena, "%s: %s; assumes that %s", strlen(name) > 40 ? m->move : name,
-                           m->apply, m->assumes);
-    }
-}
-
 void rp_opt_summarise(struct rp_arena *arena, struct rp_opt_answer *out)
 {
     size_t i, unsure = 0;
 
     for (i = 0; i < out->nmoves; i++)
         unsure += !out->moves[i].sure;
-    list_how(arena, out);
+    out->how = RP_ARENA_NEW(arena, const char *, out->nmoves + 1);
+    for (size_t k = 0; out->how && k < out->nmoves; k++) {
+        const struct rp_opt_move_row *m = &out->moves[k];
+        const char *name = m->what_if ? m->what_if : m->move;
+
+        out->how[out->nhow++] =
+            rp_arena_textf(arena, "%s: %s; assumes that %s", strlen(name) > 40 ? m->move : name,
+                           m->apply, m->assumes);
+    }
     if (!out->nmoves) {
         out->summary = "nothing that was tried is sure to make a step shorter by 1 % or more";
         return;

@@ -80,16 +80,6 @@ static enum rp_code count_gradients(struct rp_opt_bucket_model *m, const struct 
     return m->n ? RP_OK : rp_err_set(err, RP_UNSUPPORTED, "bucket: no gradients belong to a step");
 }
 
-static int64_t end_of(const struct rp_sim_result *r, uint32_t first,
-                      const struct rp_sim_gradient *g)
-{
-    int64_t end = r->end_ns.at[first + g->node];
-
-    if (g->work != RP_NONE && r->end_ns.at[first + g->work] > end)
-        end = r->end_ns.at[first + g->work];
-    return end;
-}
-
 /* Adds gradients [low, low + n) of all ranks; a gradient is not ready before those that precede
    it. */
 static void add_step(struct rp_opt_bucket_model *m, const struct rp_worlds *x,
@@ -101,7 +91,11 @@ static void add_step(struct rp_opt_bucket_model *m, const struct rp_worlds *x,
     for (size_t i = 0; i < m->n; i++)
         for (size_t rank = 0; rank < x->run.nranks; rank++) {
             const struct rp_sim_gradient *g = &x->run.parts[rank]->gradients.at[low + i];
-            int64_t end = end_of(r, rp_sim_first_node(&x->run, rank), g);
+
+            uint32_t first = rp_sim_first_node(&x->run, rank);
+            int64_t end = r->end_ns.at[first + g->node];
+            if (g->work != RP_NONE && r->end_ns.at[first + g->work] > end)
+                end = r->end_ns.at[first + g->work];
 
             begin = end < begin ? end : begin;
             last = fmax(last, (double)(end - begin));

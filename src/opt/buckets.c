@@ -96,16 +96,6 @@ static enum rp_code simulate_sizes(struct bucket_search *s)
     return rp_arena_check(s->arena, "searching", s->err);
 }
 
-static enum rp_code find_worst(struct bucket_search *s, struct size *size)
-{
-    int64_t steps[RP_WORLDS];
-
-    RP_TRY(rp_worlds_steps(s->x, size_text(s, size), NULL, steps, s->err));
-    for (size_t i = 0; i < RP_LEANS; i++)
-        size->worst_ns = steps[i] > size->worst_ns ? steps[i] : size->worst_ns;
-    return RP_OK;
-}
-
 /* Chooses the safest of the sizes that are about as good as the best, and of those the largest. */
 static enum rp_code choose_size(struct bucket_search *s, struct size *out)
 {
@@ -117,7 +107,12 @@ static enum rp_code choose_size(struct bucket_search *s, struct size *out)
     for (size_t i = 0; i < s->nsizes; i++)
         if ((double)s->sizes[i].step_ns <= (1 + SAME_STEP) * (double)least &&
             (safest == INT64_MAX || !rp_opt_over(s->limits))) {
-            RP_TRY(find_worst(s, &s->sizes[i]));
+            struct size *size = &s->sizes[i];
+            int64_t steps[RP_WORLDS];
+
+            RP_TRY(rp_worlds_steps(s->x, size_text(s, size), NULL, steps, s->err));
+            for (size_t k = 0; k < RP_LEANS; k++)
+                size->worst_ns = steps[k] > size->worst_ns ? steps[k] : size->worst_ns;
             safest = s->sizes[i].worst_ns < safest ? s->sizes[i].worst_ns : safest;
         }
     for (size_t i = 0; i < s->nsizes; i++)

@@ -93,17 +93,6 @@ static enum rp_code find_chains(const struct rp_sim_run *run, chain_vec *list, s
 
 RP_ORDER(by_saved, struct chain, RP_DOWN(saved_ns), RP_UP(first))
 
-static void fill_cluster(const struct rp_sim_run *run, const struct chain *c,
-                         struct rp_arena *arena, struct rp_opt_cluster *out)
-{
-    out->ops = RP_ARENA_NEW(arena, const char *, c->n);
-    for (uint32_t i = 0; out->ops && i < c->n; i++)
-        out->ops[out->nops++] = rp_arena_text(arena, name_of(run, c->first + i));
-    out->kind = "element-wise";
-    out->count = llround((double)c->count / steps_of(run));
-    out->saved_ns = (int64_t)((double)c->saved_ns / steps_of(run));
-}
-
 enum rp_code rp_opt_list_clusters(const struct rp_worlds *x, struct rp_arena *arena,
                                   struct rp_opt_plan *plan, struct rp_err *err)
 {
@@ -114,8 +103,16 @@ enum rp_code rp_opt_list_clusters(const struct rp_worlds *x, struct rp_arena *ar
         rp_sort(list.at, list.n, sizeof *list.at, by_saved);
     plan->clusters = RP_ARENA_NEW(arena, struct rp_opt_cluster, LISTED_MOST + 1);
     for (size_t i = 0; code == RP_OK && plan->clusters && i < list.n && i < LISTED_MOST; i++)
-        if (list.at[i].saved_ns > 0)
-            fill_cluster(&x->run, &list.at[i], arena, &plan->clusters[plan->nclusters++]);
+        if (list.at[i].saved_ns > 0) {
+            const struct chain *c = &list.at[i];
+            struct rp_opt_cluster *out = &plan->clusters[plan->nclusters++];
+            out->ops = RP_ARENA_NEW(arena, const char *, c->n);
+            for (uint32_t k = 0; out->ops && k < c->n; k++)
+                out->ops[out->nops++] = rp_arena_text(arena, name_of(&x->run, c->first + k));
+            out->kind = "element-wise";
+            out->count = llround((double)c->count / steps_of(&x->run));
+            out->saved_ns = (int64_t)((double)c->saved_ns / steps_of(&x->run));
+        }
     rp_map_release(&seen);
     rp_vec_release(&list);
     return code == RP_OK ? rp_arena_check(arena, "searching", err) : code;

@@ -269,21 +269,6 @@ static enum rp_code chain_job(void *user, size_t i, struct rp_err *err)
     return RP_OK;
 }
 
-/* Starts chains at plans that are known to be good, and at the extremes. */
-static void place_chains(struct groups_ctx *g, const uint8_t *best, const uint8_t *recorded)
-{
-    const char *resumed =
-        g->limits->workspace && g->chain->whole ? g->limits->workspace->groups : NULL;
-    size_t i, n = g->chain->n;
-
-    memcpy(g->start + AT_BEST * n, best, n);
-    memcpy(g->start + AT_RECORDED * n, recorded, n);
-    memset(g->start + AT_SINGLE * n, 1, n);
-    memset(g->start + AT_JOINED * n, 0, n);
-    for (i = 0; resumed && strlen(resumed) == n && i < n; i++)
-        g->start[AT_JOINED * n + i] = resumed[i] == '1';
-}
-
 static enum rp_code run_chains(struct groups_ctx *g, uint8_t *best, double *best_ns, size_t *tried,
                                struct rp_err *err)
 {
@@ -332,7 +317,18 @@ static enum rp_code search(struct groups_ctx *g, void *state, uint8_t *ends, uin
     }
     g->moves = *tried;
     note_better(g, *best_ns, 0);
-    place_chains(g, ends, recorded);
+
+    /* Start chains at plans that are known to be good, and at the extremes. */
+    const char *resumed =
+        g->limits->workspace && g->chain->whole ? g->limits->workspace->groups : NULL;
+    size_t i, n = g->chain->n;
+    memcpy(g->start + AT_BEST * n, ends, n);
+    memcpy(g->start + AT_RECORDED * n, recorded, n);
+    memset(g->start + AT_SINGLE * n, 1, n);
+    memset(g->start + AT_JOINED * n, 0, n);
+    for (i = 0; resumed && strlen(resumed) == n && i < n; i++)
+        g->start[AT_JOINED * n + i] = resumed[i] == '1';
+
     return run_chains(g, ends, best_ns, tried, err);
 }
 

@@ -59,22 +59,6 @@ static enum rp_code list_groups(struct job_ctx *a, const uint8_t *ends, struct r
     return RP_OK;
 }
 
-static enum rp_code list_tensors(struct job_ctx *a, struct rp_err *err)
-{
-    const struct rp_opt_job_model *m = &a->model;
-
-    a->plan.tensors = RP_ARENA_NEW(a->arena, struct rp_opt_tensor, m->n + 1);
-    RP_TRY(rp_arena_check(a->arena, "searching", err));
-    for (size_t i = 0; i < m->n; i++) {
-        const struct rp_job_tensor *t = &a->job->tensors.at[m->tensors[i]];
-
-        a->plan.tensors[i] = (struct rp_opt_tensor){t->id, rp_arena_text(a->arena, t->name),
-                                                    t->bytes, llround(m->latest_ns[i])};
-    }
-    a->plan.ntensors = m->n;
-    return rp_arena_check(a->arena, "searching", err);
-}
-
 /* ------------------------------------------------------------------ simulating it */
 
 /* factor: the time of fused operators relative to their sum; 0 if none are fused. */
@@ -276,7 +260,18 @@ static enum rp_code prepare(struct job_ctx *a, struct rp_err *err)
     a->ends = RP_ARENA_NEW(a->arena, uint8_t, a->model.n + 1);
     a->recorded = RP_ARENA_NEW(a->arena, uint8_t, a->model.n + 1);
     p->moves = RP_ARENA_NEW(a->arena, struct rp_opt_move, 64);
-    RP_TRY(list_tensors(a, err));
+
+    const struct rp_opt_job_model *m = &a->model;
+    a->plan.tensors = RP_ARENA_NEW(a->arena, struct rp_opt_tensor, m->n + 1);
+    RP_TRY(rp_arena_check(a->arena, "searching", err));
+    for (size_t i = 0; i < m->n; i++) {
+        const struct rp_job_tensor *t = &a->job->tensors.at[m->tensors[i]];
+
+        a->plan.tensors[i] = (struct rp_opt_tensor){t->id, rp_arena_text(a->arena, t->name),
+                                                    t->bytes, llround(m->latest_ns[i])};
+    }
+    a->plan.ntensors = m->n;
+    RP_TRY(rp_arena_check(a->arena, "searching", err));
     rp_opt_job_recorded(&a->model, a->recorded);
     memcpy(a->ends, a->recorded, a->model.n);
     RP_TRY(list_groups(a, a->recorded, &p->recorded, &p->nrecorded, err));

@@ -34,14 +34,6 @@ static double *state_of(const struct rp_opt_job_model *m, void *state, size_t ph
 
 /* ------------------------------------------------------------------ rings */
 
-static enum rp_code add_size(struct rp_opt_job_model *m, double bytes, struct rp_err *err)
-{
-    double *to = m->ring_ns + m->nsizes * m->nranks;
-
-    m->sizes[m->nsizes++] = bytes;
-    return rp_job_ring_ns(&m->costs, bytes, to, err);
-}
-
 RP_ORDER(by_size, double, RP_COMPARE(*a, *b))
 
 /* Covers sizes between the smallest tensor and all of them, and both sides of each size at which
@@ -66,8 +58,13 @@ static enum rp_code make_table(struct rp_opt_job_model *m, struct rp_err *err)
     m->ring_ns = RP_ARENA_NEW(&m->arena, double, n * m->nranks);
     RP_TRY(rp_arena_check(&m->arena, "searching", err));
     for (i = 0; i < n; i++)
-        if (!i || sizes[i] > sizes[i - 1])
-            RP_TRY(add_size(m, sizes[i], err));
+        if (!i || sizes[i] > sizes[i - 1]) {
+            double bytes = sizes[i];
+            double *to = m->ring_ns + m->nsizes * m->nranks;
+
+            m->sizes[m->nsizes++] = bytes;
+            RP_TRY(rp_job_ring_ns(&m->costs, bytes, to, err));
+        }
     return RP_OK;
 }
 

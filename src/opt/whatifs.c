@@ -37,7 +37,8 @@ struct search {
 
 /* ------------------------------------------------------------------ plans */
 
-static const char *plan_text(const struct search *s)
+/* Simulates the plan; INT64_MAX if two of its changes exclude each other. */
+static enum rp_code plan_step(struct search *s, int64_t *step_ns)
 {
     const char *text = s->before;
 
@@ -45,13 +46,6 @@ static const char *plan_text(const struct search *s)
         if (s->slots.at[i].now != SIZE_MAX)
             text = rp_arena_textf(s->arena, "%s%s%s", text, *text ? "+" : "",
                                   s->tries.at[s->slots.at[i].now].text);
-    return text;
-}
-
-/* Simulates the plan; INT64_MAX if two of its changes exclude each other. */
-static enum rp_code plan_step(struct search *s, int64_t *step_ns)
-{
-    const char *text = plan_text(s);
     uint64_t key = rp_hash_bytes(text, strlen(text));
     struct rp_err why = RP_ERR_INIT;
 

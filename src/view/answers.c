@@ -222,21 +222,6 @@ static void put_sampled(struct rp_out *to, const struct rp_view_rank *rank)
     rp_out_text(to, "],");
 }
 
-/* Writes [number, name, begin, end]; *left is how many more may be listed. */
-static void put_steps(struct rp_out *to, const struct rp_view_rank *rank, size_t *left)
-{
-    const struct rp_trace *t = rank->trace;
-
-    rp_out_text(to, "\"steps\":[");
-    for (uint32_t i = 0; i < t->nsteps && *left; i++, --*left) {
-        rp_out_printf(to, "%s[%" PRId64 ",", i ? "," : "", t->steps[i].number);
-        rp_out_escaped(to, RP_IN_SCRIPT, rp_trace_str(t, t->steps[i].name));
-        rp_out_printf(to, ",%" PRId64 ",%" PRId64 "]", rp_view_time(rank, rank->steps[i].begin_ns),
-                      rp_view_time(rank, rank->steps[i].end_ns));
-    }
-    rp_out_text(to, "]");
-}
-
 static void put_rank(struct rp_out *to, const struct rp_view_rank *rank, size_t *left)
 {
     rp_out_printf(to, "{\"number\":%d,\"run\":%u,\"events\":%u,", rank->number, rank->run,
@@ -249,7 +234,18 @@ static void put_rank(struct rp_out *to, const struct rp_view_rank *rank, size_t 
     }
     rp_out_text(to, "],");
     put_sampled(to, rank);
-    put_steps(to, rank, left);
+
+    /* Write [number, name, begin, end]; *left is how many more may be listed. */
+    const struct rp_trace *t = rank->trace;
+    rp_out_text(to, "\"steps\":[");
+    for (uint32_t i = 0; i < t->nsteps && *left; i++, --*left) {
+        rp_out_printf(to, "%s[%" PRId64 ",", i ? "," : "", t->steps[i].number);
+        rp_out_escaped(to, RP_IN_SCRIPT, rp_trace_str(t, t->steps[i].name));
+        rp_out_printf(to, ",%" PRId64 ",%" PRId64 "]", rp_view_time(rank, rank->steps[i].begin_ns),
+                      rp_view_time(rank, rank->steps[i].end_ns));
+    }
+    rp_out_text(to, "]");
+
     rp_out_char(to, '}');
 }
 
@@ -258,15 +254,6 @@ static const char *in_shell(struct rp_arena *arena, const struct rp_dataset *run
 {
     return rp_arena_textf(arena, "%s%s", run->salvage ? "--salvage " : "",
                           rp_arena_escaped(arena, RP_IN_SHELL, run->given));
-}
-
-static void put_shell(struct rp_out *to, const struct rp_dataset *run)
-{
-    struct rp_arena arena = RP_ARENA_INIT;
-
-    rp_out_char(to, ',');
-    rp_view_put_text(to, "shell", in_shell(&arena, run));
-    rp_arena_release(&arena);
 }
 
 static enum rp_code put_meta(const struct rp_view *view, const char *query, struct rp_out *to,
@@ -290,7 +277,11 @@ static enum rp_code put_meta(const struct rp_view *view, const char *query, stru
     for (size_t i = 0; i < view->nruns; i++) {
         rp_out_text(to, i ? ",{" : "{");
         rp_view_put_text(to, "title", view->runs[i].dataset->given);
-        put_shell(to, view->runs[i].dataset);
+
+        struct rp_arena arena = RP_ARENA_INIT;
+        rp_out_char(to, ',');
+        rp_view_put_text(to, "shell", in_shell(&arena, view->runs[i].dataset));
+        rp_arena_release(&arena);
         rp_out_printf(to, ",\"aligned\":%s}", view->runs[i].aligned ? "true" : "false");
     }
     rp_out_text(to, "],\n\"ranks\":[");
@@ -320,22 +311,6 @@ static void put_value(struct rp_out *to, const struct rp_trace *t, const struct 
     }
 }
 
-/* Adds the lines of a compiled program as another argument. */
-static void put_lines(struct rp_out *to, const struct rp_view_rank *rank, rp_event e, bool first)
-{
-    struct rp_arena scratch = RP_ARENA_INIT;
-    const char *text = rank->lines && rank->lines->known
-                           ? rp_line_source_text(rank->lines, rank->trace, e, &scratch)
-                           : NULL;
-
-    if (text) {
-        rp_out_text(to, first ? "[\"source lines\"," : ",[\"source lines\",");
-        rp_out_escaped(to, RP_IN_SCRIPT, text);
-        rp_out_char(to, ']');
-    }
-    rp_arena_release(&scratch);
-}
-
 static void put_args(struct rp_out *to, const struct rp_view_rank *rank, rp_event e)
 {
     const struct rp_trace *t = rank->trace;
@@ -351,7 +326,21 @@ static void put_args(struct rp_out *to, const struct rp_view_rank *rank, rp_even
         put_value(to, t, &arg);
         rp_out_char(to, ']');
     }
-    put_lines(to, rank, e, !n);
+
+    /* Add the lines of a compiled program as another argument. */
+    bool first = !n;
+    struct rp_arena scratch = RP_ARENA_INIT;
+    const char *text = rank->lines && rank->lines->known
+                           ? rp_line_source_text(rank->lines, rank->trace, e, &scratch)
+                           : NULL;
+
+    if (text) {
+        rp_out_text(to, first ? "[\"source lines\"," : ",[\"source lines\",");
+        rp_out_escaped(to, RP_IN_SCRIPT, text);
+        rp_out_char(to, ']');
+    }
+    rp_arena_release(&scratch);
+
     rp_out_char(to, ']');
 }
 
@@ -541,22 +530,6 @@ static enum rp_code search_rank(struct search *s, uint32_t r, struct rp_err *err
 
 RP_ORDER(by_begin, struct hit, RP_UP(begin_ns), RP_UP(rank), RP_UP(event))
 
-static void put_hits(struct search *s, struct rp_out *to)
-{
-    rp_out_printf(to, "{\"count\":%" PRId64 ",\"total_ns\":%" PRId64 ",\"marks\":[", s->count,
-                  s->total_ns);
-    for (size_t i = 0; i < MARKS; i++)
-        rp_out_printf(to, "%s%" PRId64, i ? "," : "", s->marks[i]);
-    rp_out_text(to, "],\"hits\":[");
-    rp_sort(s->hits.at, s->hits.n, sizeof *s->hits.at, by_begin);
-    for (size_t i = 0; i < s->hits.n && i < HITS_MOST; i++) {
-        rp_out_printf(to, "%s{\"rank\":%u,", i ? "," : "", s->hits.at[i].rank);
-        put_place(to, &s->view->ranks.at[s->hits.at[i].rank], s->hits.at[i].event);
-        rp_out_char(to, '}');
-    }
-    rp_out_text(to, "]}");
-}
-
 static enum rp_code put_search(const struct rp_view *view, const char *query, struct rp_out *to,
                                struct rp_err *err)
 {
@@ -574,8 +547,20 @@ static enum rp_code put_search(const struct rp_view *view, const char *query, st
     s->view = view;
     for (size_t r = 0; code == RP_OK && r < view->ranks.n; r++)
         code = search_rank(s, (uint32_t)r, err);
-    if (code == RP_OK)
-        put_hits(s, to);
+    if (code == RP_OK) {
+        rp_out_printf(to, "{\"count\":%" PRId64 ",\"total_ns\":%" PRId64 ",\"marks\":[", s->count,
+                      s->total_ns);
+        for (size_t i = 0; i < MARKS; i++)
+            rp_out_printf(to, "%s%" PRId64, i ? "," : "", s->marks[i]);
+        rp_out_text(to, "],\"hits\":[");
+        rp_sort(s->hits.at, s->hits.n, sizeof *s->hits.at, by_begin);
+        for (size_t i = 0; i < s->hits.n && i < HITS_MOST; i++) {
+            rp_out_printf(to, "%s{\"rank\":%u,", i ? "," : "", s->hits.at[i].rank);
+            put_place(to, &s->view->ranks.at[s->hits.at[i].rank], s->hits.at[i].event);
+            rp_out_char(to, '}');
+        }
+        rp_out_text(to, "]}");
+    }
     regfree(&s->regex);
     rp_vec_release(&s->hits);
     free(s);
@@ -591,25 +576,6 @@ static int64_t window_time(const struct rp_view_rank *rank, int64_t view_ns)
     int64_t ns = rp_ns_between(rank->trace->totals.span_begin_ns, rp_view_own_time(rank, view_ns));
 
     return ns > 0 ? ns : 0;
-}
-
-/* Writes the command that prints the same. Windows count from the first event of each rank, so
-   several ranks have none. */
-static void put_command(const struct rp_view *view, size_t first, size_t n, int64_t from,
-                        int64_t to_ns, struct rp_out *to)
-{
-    const struct rp_view_rank *rank = &view->ranks.at[first];
-    struct rp_arena arena = RP_ARENA_INIT;
-    const char *text =
-        rp_arena_textf(&arena, "reprise top --by kernel%s --window %" PRId64 "ns..%" PRId64 "ns %s",
-                       n == 1 && view->runs[rank->run].run->ranks.n > 1
-                           ? rp_arena_textf(&arena, " --rank %d", rank->number)
-                           : "",
-                       window_time(rank, from), window_time(rank, to_ns),
-                       in_shell(&arena, view->runs[rank->run].dataset));
-
-    rp_view_put_text(to, "command", n == 1 ? text : NULL);
-    rp_arena_release(&arena);
 }
 
 static enum rp_code put_sum(const struct rp_view *view, const char *query, struct rp_out *to,
@@ -633,7 +599,22 @@ static enum rp_code put_sum(const struct rp_view *view, const char *query, struc
     }
     RP_TRY(rp_view_ask(view, first, n, &rp_ask_top, from, end, settings, 2, &answer, err));
     rp_out_char(to, '{');
-    put_command(view, first, n, from, end, to);
+
+    /* Write the command that prints the same. Windows count from the first event of each rank, so
+       several ranks have none. */
+    const struct rp_view_rank *rank = &view->ranks.at[first];
+    struct rp_arena arena = RP_ARENA_INIT;
+    const char *text =
+        rp_arena_textf(&arena, "reprise top --by kernel%s --window %" PRId64 "ns..%" PRId64 "ns %s",
+                       n == 1 && view->runs[rank->run].run->ranks.n > 1
+                           ? rp_arena_textf(&arena, " --rank %d", rank->number)
+                           : "",
+                       window_time(rank, from), window_time(rank, end),
+                       in_shell(&arena, view->runs[rank->run].dataset));
+
+    rp_view_put_text(to, "command", n == 1 ? text : NULL);
+    rp_arena_release(&arena);
+
     rp_out_text(to, ",\"top\":");
     rp_print_json(answer->type, answer->root, NULL, to);
     rp_out_char(to, '}');

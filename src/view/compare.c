@@ -52,23 +52,6 @@ struct name_sum {
     int64_t calls, ns;
 };
 
-/* Counts events that begin between the start of the first step and the end of the last. */
-static void sum_names(const struct rp_view_rank *rank, struct name_sum *sums)
-{
-    const struct rp_trace *t = rank->trace;
-    int64_t from = INT64_MIN, to = INT64_MAX;
-
-    if (t->nsteps) {
-        from = rank->steps[0].begin_ns;
-        to = rank->steps[t->nsteps - 1].end_ns;
-    }
-    for (rp_event e = 0; e < t->ev.n; e++)
-        if (is_compared(t, e) && t->ev.ts_ns[e] >= from && t->ev.ts_ns[e] < to) {
-            sums[t->ev.name[e]].calls++;
-            rp_ns_add(&sums[t->ev.name[e]].ns, t->ev.dur_ns[e]);
-        }
-}
-
 static enum rp_code add_names(struct rp_view_comparison *c, struct rp_names *ids,
                               const struct rp_view_rank *rank, const struct name_sum *sums,
                               struct rp_err *err)
@@ -100,8 +83,22 @@ static enum rp_code compare_names(const struct rp_view *view, struct rp_view_com
         struct name_sum *sums = calloc((size_t)rank->trace->str.n + 1, sizeof *sums);
         enum rp_code code = rp_err_need(sums, err, "comparing two runs");
 
-        if (sums)
-            sum_names(rank, sums);
+        if (sums) {
+            /* Count events that begin between the start of the first step and the end of the last.
+             */
+            const struct rp_trace *t = rank->trace;
+            int64_t from = INT64_MIN, to = INT64_MAX;
+
+            if (t->nsteps) {
+                from = rank->steps[0].begin_ns;
+                to = rank->steps[t->nsteps - 1].end_ns;
+            }
+            for (rp_event e = 0; e < t->ev.n; e++)
+                if (is_compared(t, e) && t->ev.ts_ns[e] >= from && t->ev.ts_ns[e] < to) {
+                    sums[t->ev.name[e]].calls++;
+                    rp_ns_add(&sums[t->ev.name[e]].ns, t->ev.dur_ns[e]);
+                }
+        }
         if (code == RP_OK)
             code = add_names(c, ids, rank, sums, err);
         free(sums);
@@ -149,18 +146,6 @@ static enum rp_code compare_once(const struct rp_view *view, struct rp_err *err)
     return code;
 }
 
-static void put_names(const struct rp_view_comparison *c, struct rp_out *to)
-{
-    for (size_t i = 0; i < c->names.n && i < NAMES_MOST; i++) {
-        const struct rp_view_name *n = &c->names.at[i];
-
-        rp_out_text(to, i ? ",\n[" : "[");
-        rp_out_escaped(to, RP_IN_SCRIPT, n->name);
-        rp_out_printf(to, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "]", n->calls[0],
-                      n->ns[0], n->calls[1], n->ns[1]);
-    }
-}
-
 /* Whether `diff` prints the field on the screen. */
 static bool is_shown(const struct rp_field *field)
 {
@@ -184,7 +169,14 @@ enum rp_code rp_view_compare(const struct rp_view *view, const char *query, stru
     rp_out_char(to, ',');
     rp_view_put_text(to, "why", c->diff ? NULL : c->why.text);
     rp_out_printf(to, ",\"steps\":[%" PRId64 ",%" PRId64 "],\"names\":[", c->steps[0], c->steps[1]);
-    put_names(c, to);
+    for (size_t i = 0; i < c->names.n && i < NAMES_MOST; i++) {
+        const struct rp_view_name *n = &c->names.at[i];
+
+        rp_out_text(to, i ? ",\n[" : "[");
+        rp_out_escaped(to, RP_IN_SCRIPT, n->name);
+        rp_out_printf(to, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "]", n->calls[0],
+                      n->ns[0], n->calls[1], n->ns[1]);
+    }
     rp_out_text(to, "]}");
     return RP_OK;
 }

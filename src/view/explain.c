@@ -650,37 +650,6 @@ static enum rp_code put_finding(struct explain *x, const struct rp_report_findin
     return RP_OK;
 }
 
-static void put_opportunity(struct explain *x, const struct rp_report_opportunity *o)
-{
-    put_next(x);
-    rp_out_char(x->to, '{');
-    put_number(x, "gain_ns", o->gain_ns);
-    put_number(x, "step_ns", o->step_ns);
-    rp_view_put_text(x->to, "what_if", o->what_if);
-    rp_out_char(x->to, ',');
-    rp_view_put_text(x->to, "finding", o->finding);
-    rp_out_char(x->to, ',');
-    rp_view_put_text(x->to, "apply", o->apply);
-    rp_out_char(x->to, '}');
-}
-
-/* Writes "phases": [[rank, step, "decode"], …] for steps that have one. */
-static void put_phases(struct explain *x, const struct rp_report_root *root)
-{
-    put_list(x, "phases");
-    for (size_t i = 0; i < root->nsteps; i++) {
-        size_t r = find_rank(x, root->steps[i].rank);
-
-        if (r == SIZE_MAX || !root->steps[i].phase)
-            continue;
-        put_next(x);
-        rp_out_printf(x->to, "[%zu,%" PRId64 ",", x->run->first + r, root->steps[i].number);
-        rp_out_escaped(x->to, RP_IN_SCRIPT, root->steps[i].phase);
-        rp_out_char(x->to, ']');
-    }
-    rp_out_char(x->to, ']');
-}
-
 static enum rp_code put_findings(struct explain *x, struct rp_err *err)
 {
     const void *answer;
@@ -695,10 +664,35 @@ static enum rp_code put_findings(struct explain *x, struct rp_err *err)
     rp_out_text(x->to, "],");
     rp_out_printf(x->to, "\"predicted\":%s,", predicts(x) ? "true" : "false");
     put_list(x, "opportunities");
-    for (size_t i = 0; i < root->napplying; i++)
-        put_opportunity(x, &root->opportunities[i]);
+    for (size_t i = 0; i < root->napplying; i++) {
+        const struct rp_report_opportunity *o = &root->opportunities[i];
+        put_next(x);
+        rp_out_char(x->to, '{');
+        put_number(x, "gain_ns", o->gain_ns);
+        put_number(x, "step_ns", o->step_ns);
+        rp_view_put_text(x->to, "what_if", o->what_if);
+        rp_out_char(x->to, ',');
+        rp_view_put_text(x->to, "finding", o->finding);
+        rp_out_char(x->to, ',');
+        rp_view_put_text(x->to, "apply", o->apply);
+        rp_out_char(x->to, '}');
+    }
     rp_out_text(x->to, "],");
-    put_phases(x, root);
+
+    /* Write "phases": [[rank, step, "decode"], …] for steps that have one. */
+    put_list(x, "phases");
+    for (size_t i = 0; i < root->nsteps; i++) {
+        size_t r = find_rank(x, root->steps[i].rank);
+
+        if (r == SIZE_MAX || !root->steps[i].phase)
+            continue;
+        put_next(x);
+        rp_out_printf(x->to, "[%zu,%" PRId64 ",", x->run->first + r, root->steps[i].number);
+        rp_out_escaped(x->to, RP_IN_SCRIPT, root->steps[i].phase);
+        rp_out_char(x->to, ']');
+    }
+    rp_out_char(x->to, ']');
+
     return RP_OK;
 }
 

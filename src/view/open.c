@@ -165,22 +165,6 @@ static enum rp_code settle_claims(struct opening *o, struct rp_err *err)
     return rp_run_settle(o->run->run, err);
 }
 
-static enum rp_code check_related(struct opening *o, struct rp_err *err)
-{
-    const struct rp_sketch **sketches =
-        RP_ARENA_NEW(&o->view->arena, const struct rp_sketch *, o->candidates.n + 1);
-    struct rp_relation relation;
-
-    RP_TRY(rp_err_need(sketches, err, "comparing traces"));
-    for (size_t i = 0; i < o->candidates.n; i++)
-        sketches[i] = o->candidates.n > 1 ? &o->candidates.at[i].sketch : NULL;
-    RP_TRY(rp_run_check(o->run->run, sketches, &relation, err));
-    o->run->unrelated = relation.unrelated;
-    return relation.why
-               ? rp_vec_push(&o->view->notes, rp_arena_text(&o->view->arena, relation.why), err)
-               : RP_OK;
-}
-
 static enum rp_code add_rank(struct opening *o, const struct rp_rank *from, struct rp_err *err)
 {
     struct candidate *c = &o->candidates.at[from->file];
@@ -210,7 +194,17 @@ static enum rp_code add_ranks(struct opening *o, struct rp_err *err)
     RP_TRY(rp_ranks_check(o->wanted, err));
     RP_TRY(rp_run_new(&o->run->run, err));
     RP_TRY(settle_claims(o, err));
-    RP_TRY(check_related(o, err));
+
+    const struct rp_sketch **sketches =
+        RP_ARENA_NEW(&o->view->arena, const struct rp_sketch *, o->candidates.n + 1);
+    struct rp_relation relation;
+    RP_TRY(rp_err_need(sketches, err, "comparing traces"));
+    for (size_t i = 0; i < o->candidates.n; i++)
+        sketches[i] = o->candidates.n > 1 ? &o->candidates.at[i].sketch : NULL;
+    RP_TRY(rp_run_check(o->run->run, sketches, &relation, err));
+    o->run->unrelated = relation.unrelated;
+    if (relation.why)
+        RP_TRY(rp_vec_push(&o->view->notes, rp_arena_text(&o->view->arena, relation.why), err));
     const struct rp_run *run = o->run->run;
     o->run->first = o->view->ranks.n;
     for (size_t i = 0; i < run->ranks.n; i++)
@@ -238,21 +232,6 @@ static void opening_release(struct opening *o)
 }
 
 /* ------------------------------------------------------------------ one clock */
-
-/* Finds the clocks of `merge`, whose rows are in the order of the ranks. */
-static enum rp_code find_clocks(struct rp_view *view, struct rp_view_run *run, struct rp_err *err)
-{
-    if (run->n < 2 || run->unrelated)
-        return RP_OK;
-    RP_TRY(
-        rp_view_ask(view, run->first, run->n, &rp_ask_merge, 1, 0, NULL, 0, &run->alignment, err));
-    const struct rp_merge_root *root = run->alignment->root;
-    for (size_t i = 0; i < run->n && root->nranks == run->n; i++) {
-        view->ranks.at[run->first + i].clock = root->ranks[i].clock;
-        view->ranks.at[run->first + i].clocked = true;
-    }
-    return RP_OK;
-}
 
 /* Time 0 is the first event of all ranks; if the clocks leave them far apart, or nothing ties them,
    it is the first event of each. */
@@ -351,7 +330,19 @@ static enum rp_code open_run(struct rp_view *view, const struct rp_dataset *data
     o.dataset.ctx = &o.quiet;
     RP_TRY(read_run(&o, err));
     RP_TRY(add_ranks(&o, err));
-    RP_TRY(find_clocks(view, o.run, err));
+
+    /* Find the clocks of `merge`, whose rows are in the order of the ranks. */
+    struct rp_view_run *run = o.run;
+    if (run->n >= 2 && !run->unrelated) {
+        RP_TRY(rp_view_ask(view, run->first, run->n, &rp_ask_merge, 1, 0, NULL, 0, &run->alignment,
+                           err));
+        const struct rp_merge_root *root = run->alignment->root;
+        for (size_t i = 0; i < run->n && root->nranks == run->n; i++) {
+            view->ranks.at[run->first + i].clock = root->ranks[i].clock;
+            view->ranks.at[run->first + i].clocked = true;
+        }
+    }
+
     set_origins(view, o.run);
     return RP_OK;
 }

@@ -77,22 +77,20 @@ static void put_names(struct tile *tile)
 
 /* ------------------------------------------------------------------ rows of events */
 
-static void put_event(struct tile *tile, rp_event e, bool first)
-{
-    const struct rp_trace *t = tile->rank->trace;
-    int64_t begin = rp_view_time(tile->rank, t->ev.ts_ns[e]);
-    int64_t end = rp_view_time(tile->rank, rp_event_end_ns(t, e));
-
-    rp_out_printf(tile->to, "%s%" PRId64 ",%" PRId64 ",%u,%u", first ? "" : ",",
-                  rp_ns_between(tile->begin_ns, begin),
-                  t->ev.dur_ns[e] < 0 ? -1 : rp_ns_between(begin, end), tile_name(tile, e), e);
-}
-
 static void put_events(struct tile *tile, const struct rp_view_row *row, uint32_t a, uint32_t b)
 {
     rp_out_printf(tile->to, "{\"row\":%u,\"events\":[", row->depth);
-    for (uint32_t i = a; i < b; i++)
-        put_event(tile, tile->rank->index.event.at[row->first + i], i == a);
+    for (uint32_t i = a; i < b; i++) {
+        rp_event e = tile->rank->index.event.at[row->first + i];
+        bool first = i == a;
+        const struct rp_trace *t = tile->rank->trace;
+        int64_t begin = rp_view_time(tile->rank, t->ev.ts_ns[e]);
+        int64_t end = rp_view_time(tile->rank, rp_event_end_ns(t, e));
+
+        rp_out_printf(tile->to, "%s%" PRId64 ",%" PRId64 ",%u,%u", first ? "" : ",",
+                      rp_ns_between(tile->begin_ns, begin),
+                      t->ev.dur_ns[e] < 0 ? -1 : rp_ns_between(begin, end), tile_name(tile, e), e);
+    }
     rp_out_text(tile->to, "]}");
 }
 
@@ -271,17 +269,6 @@ static void put_counter(struct tile *tile, const struct rp_view_row *row)
 
 /* ------------------------------------------------------------------ samples */
 
-static void put_frame(struct tile *tile, const struct rp_view_frame *f)
-{
-    const struct rp_call_samples *s = &tile->rank->trace->samples;
-    const struct rp_call_frame *frame = &s->frame[s->stacks[f->stack].frame];
-    int64_t begin = rp_view_time(tile->rank, f->begin_ns);
-
-    rp_out_printf(tile->to, "%" PRId64 ",%" PRId64 ",%u,%u", rp_ns_between(tile->begin_ns, begin),
-                  rp_ns_between(begin, rp_view_time(tile->rank, f->end_ns)),
-                  number_name(tile, frame->name, rp_view_frame_class(frame->kind)), f->stack);
-}
-
 /* Writes frames as events, whose numbers are those of their stacks. */
 static enum rp_code put_strip(struct tile *tile, rp_track track, struct rp_err *err)
 {
@@ -296,7 +283,15 @@ static enum rp_code put_strip(struct tile *tile, rp_track track, struct rp_err *
                           frames.at[i].depth);
         else
             rp_out_char(tile->to, ',');
-        put_frame(tile, &frames.at[i]);
+
+        const struct rp_view_frame *f = &frames.at[i];
+        const struct rp_call_samples *s = &tile->rank->trace->samples;
+        const struct rp_call_frame *frame = &s->frame[s->stacks[f->stack].frame];
+        int64_t begin = rp_view_time(tile->rank, f->begin_ns);
+        rp_out_printf(tile->to, "%" PRId64 ",%" PRId64 ",%u,%u",
+                      rp_ns_between(tile->begin_ns, begin),
+                      rp_ns_between(begin, rp_view_time(tile->rank, f->end_ns)),
+                      number_name(tile, frame->name, rp_view_frame_class(frame->kind)), f->stack);
     }
     rp_out_text(tile->to, frames.n ? "]}]" : "]");
     rp_vec_release(&frames);

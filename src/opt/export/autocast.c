@@ -50,19 +50,6 @@ static const char *dtype_of(const struct rp_opt_plan *plan)
     return "bfloat16";
 }
 
-static void write_operators(const struct rp_opt_plan *plan, struct rp_out *to)
-{
-    rp_out_printf(to, "import torch\n\nDTYPE = torch.%s\nOPERATORS = {\n", dtype_of(plan));
-    for (size_t i = 0; i < plan->ncasts; i++) {
-        rp_out_text(to, "    ");
-        rp_out_escaped(to, RP_IN_PYTHON, plan->casts[i].op);
-        rp_out_printf(to, ",  # %.3f ms a step, %.3f then\n", (double)plan->casts[i].now_ns / 1e6,
-                      (double)plan->casts[i].then_ns / 1e6);
-    }
-    rp_out_text(to, "}\n\n");
-    rp_out_text(to, cast_class);
-}
-
 static void autocast_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
     const char *dtype = dtype_of(plan);
@@ -87,8 +74,18 @@ static void autocast_write(const struct rp_opt_plan *plan, struct rp_out *to)
                     "        loss = loss_function(model(input), target)\n"
                     "        loss.backward()\n");
     rp_out_text(to, "\"\"\"\n");
-    if (plan->ncasts)
-        write_operators(plan, to);
+    if (plan->ncasts) {
+        rp_out_printf(to, "import torch\n\nDTYPE = torch.%s\nOPERATORS = {\n", dtype_of(plan));
+        for (size_t i = 0; i < plan->ncasts; i++) {
+            rp_out_text(to, "    ");
+            rp_out_escaped(to, RP_IN_PYTHON, plan->casts[i].op);
+            rp_out_printf(to, ",  # %.3f ms a step, %.3f then\n",
+                          (double)plan->casts[i].now_ns / 1e6,
+                          (double)plan->casts[i].then_ns / 1e6);
+        }
+        rp_out_text(to, "}\n\n");
+        rp_out_text(to, cast_class);
+    }
 }
 
 const struct rp_exporter rp_exporter_autocast = {.name = "autocast",

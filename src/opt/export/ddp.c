@@ -85,20 +85,6 @@ static bool ddp_fits(const struct rp_opt_plan *plan)
     return plan->source == RP_OPT_TORCH && plan->ngroups > 0;
 }
 
-static void write_sizes(const struct rp_opt_plan *plan, struct rp_out *to)
-{
-    if (!isnan(plan->bucket_cap_mb))
-        rp_out_printf(to, "BUCKET_CAP_MB = %g\n", plan->bucket_cap_mb);
-    rp_out_text(to, "BUCKETS = [");
-    for (size_t i = 0; i < plan->ngroups; i++)
-        rp_out_printf(to, "%s%zu", i ? ", " : "", plan->groups[i].ntensors);
-    rp_out_text(to, "]  # gradients in each, in the order in which they become ready\n"
-                    "BUCKET_BYTES = [");
-    for (size_t i = 0; i < plan->ngroups; i++)
-        rp_out_printf(to, "%s%lld", i ? ", " : "", (long long)plan->groups[i].bytes);
-    rp_out_text(to, "]\n\n");
-}
-
 static void ddp_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
     rp_out_text(to, "\"\"\"Buckets of gradients, found by 'reprise optimize'. Works with stock "
@@ -118,7 +104,16 @@ static void ddp_write(const struct rp_opt_plan *plan, struct rp_out *to)
                 "    optimizer.step()\n\n"
                 "Set gradients.enabled = False for steps that only accumulate. Buffers, such as "
                 "the statistics of\nBatchNorm, are sent once, at the beginning.\n\"\"\"\n");
-    write_sizes(plan, to);
+    if (!isnan(plan->bucket_cap_mb))
+        rp_out_printf(to, "BUCKET_CAP_MB = %g\n", plan->bucket_cap_mb);
+    rp_out_text(to, "BUCKETS = [");
+    for (size_t i = 0; i < plan->ngroups; i++)
+        rp_out_printf(to, "%s%zu", i ? ", " : "", plan->groups[i].ntensors);
+    rp_out_text(to, "]  # gradients in each, in the order in which they become ready\n"
+                    "BUCKET_BYTES = [");
+    for (size_t i = 0; i < plan->ngroups; i++)
+        rp_out_printf(to, "%s%lld", i ? ", " : "", (long long)plan->groups[i].bytes);
+    rp_out_text(to, "]\n\n");
     rp_out_text(to, ddp_class);
 }
 

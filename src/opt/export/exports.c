@@ -171,22 +171,6 @@ static enum rp_code write_file(const struct rp_opt_file *file, const char *path,
     return rp_out_close(to, err);
 }
 
-static enum rp_code write_folder(const struct rp_opt_exports *exports, const char *folder,
-                                 struct rp_err *err)
-{
-    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
-
-    if (mkdir(folder, 0777) && errno != EEXIST)
-        return rp_err_set_os(err, errno, "cannot make the folder '%s'", folder);
-    for (size_t i = 0; i < exports->nfiles; i++) {
-        const char *path = rp_arena_textf(&arena, "%s/%s", folder, exports->files[i].file);
-
-        RP_TRY(rp_arena_check(&arena, "exporting", err));
-        RP_TRY(write_file(&exports->files[i], path, err));
-    }
-    return RP_OK;
-}
-
 /* Finds the exporter named before '='; NULL if the text is a folder. */
 static const struct rp_exporter *exporter_of(const char *where, size_t *n)
 {
@@ -221,8 +205,19 @@ enum rp_code rp_opt_exports_write(const struct rp_opt_exports *exports, const ch
         return RP_OK;
     RP_TRY(rp_opt_exports_check(where, err));
     const struct rp_exporter *row = exporter_of(where, &n);
-    if (!row)
-        return write_folder(exports, where, err);
+    if (!row) {
+        RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
+
+        if (mkdir(where, 0777) && errno != EEXIST)
+            return rp_err_set_os(err, errno, "cannot make the folder '%s'", where);
+        for (size_t k = 0; k < exports->nfiles; k++) {
+            const char *path = rp_arena_textf(&arena, "%s/%s", where, exports->files[k].file);
+
+            RP_TRY(rp_arena_check(&arena, "exporting", err));
+            RP_TRY(write_file(&exports->files[k], path, err));
+        }
+        return RP_OK;
+    }
     for (i = 0; i < exports->nfiles; i++)
         if (!strcmp(exports->files[i].name, row->name))
             return write_file(&exports->files[i], where + n + 1, err);
