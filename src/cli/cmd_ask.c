@@ -228,14 +228,6 @@ static bool words_fit(const struct cli_call *call, struct rp_err *err)
     return false;
 }
 
-/* The value was checked against the option's range when the command line was parsed. */
-static unsigned thread_count(const struct cli_call *call)
-{
-    const char *text = common_setting(call, "threads");
-
-    return text ? (unsigned)strtoul(text, NULL, 10) : 0;
-}
-
 /* Prints the kinds that make an answer incomplete: "not_read, truncated". Those of a kind are
    together. */
 static void print_kinds(const struct rp_result *result)
@@ -298,7 +290,10 @@ static int ask_once(const struct cli_call *call)
 
     if (!words_fit(call, &err))
         return cli_usage(call->command->name, &err);
-    options.threads = thread_count(call);
+
+    /* The value was checked against the option's range when the command line was parsed. */
+    const char *text = common_setting(call, "threads");
+    options.threads = text ? (unsigned)strtoul(text, NULL, 10) : 0;
     options.distributed = (call->command->question->accepts & RP_ACCEPTS_TRACES) != 0;
     cli_progress_begin(&progress, common_flag(call, "quiet"));
     if (call->command->question->anytime)

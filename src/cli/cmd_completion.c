@@ -160,23 +160,20 @@ static void completion_bash(void)
          "complete -o filenames -F _reprise reprise");
 }
 
-/* Inside the brackets of a zsh specification. */
-static void zsh_summary(const char *text)
+static void zsh_option(const struct cli_command *command, const struct rp_option *option)
 {
-    char character[2] = "";
+    printf(" \\\n        '--%s%s[", option->name, option->type == RP_OPT_FLAG ? "" : "=");
 
+    /* Inside the brackets of a zsh specification. */
+    const char *text = option->summary;
+    char character[2] = "";
     for (; *text; text++) {
         character[0] = *text;
         if (strchr("[]\\", *text))
             putchar('\\');
         put_quoted(character);
     }
-}
 
-static void zsh_option(const struct cli_command *command, const struct rp_option *option)
-{
-    printf(" \\\n        '--%s%s[", option->name, option->type == RP_OPT_FLAG ? "" : "=");
-    zsh_summary(option->summary);
     printf("]");
     if (option->type == RP_OPT_CHOICE) {
         printf(":value:(");

@@ -359,18 +359,6 @@ static bool find_libraries(struct record *r, const char *used, struct rp_err *er
     return false;
 }
 
-/* Keeps the counts of the program (<reprise/metrics.h>) in the recording, so that no files are left
-   elsewhere when it has ended; unless a folder was chosen, or the path is too long for
-   metrics.h. */
-static void keep_metrics(const char *folder)
-{
-    char path[300];
-    int n = snprintf(path, sizeof path, "%s/metrics", folder);
-
-    if (n > 0 && (size_t)n < sizeof path)
-        setenv("REPRISE_METRICS_DIR", path, 0);
-}
-
 static void record_tick(void *user)
 {
     record_sources_bound(user, false);
@@ -414,8 +402,16 @@ static int record_program(const struct cli_call *call)
     } else {
         setenv("REPRISE_RECORD", r.folder, 1);
         setenv("REPRISE_RECORD_OPTIONS", r.options, 1);
-        if (!pid)
-            keep_metrics(r.folder);
+        if (!pid) {
+            /* Keep the counts of the program (<reprise/metrics.h>) in the recording, so that no
+               files are left elsewhere when it has ended; unless a folder was chosen, or the path
+               is too long for metrics.h. */
+            char path[300];
+            int n = snprintf(path, sizeof path, "%s/metrics", r.folder);
+
+            if (n > 0 && (size_t)n < sizeof path)
+                setenv("REPRISE_METRICS_DIR", path, 0);
+        }
     }
     r.program = pid ? NULL : call->words[0];
     r.words = call->words;

@@ -95,14 +95,6 @@ static enum rp_code view_serve(const struct cli_call *call, struct rp_view *view
     return rp_view_serve(view, &server, err);
 }
 
-static enum rp_code view_show(const struct cli_call *call, struct rp_view *view, struct rp_err *err)
-{
-    const char *save = view_setting(call, "save");
-
-    return save ? rp_view_save(view, save, view_setting(call, "steps"), err)
-                : view_serve(call, view, err);
-}
-
 static enum rp_code view_open(const struct cli_call *call, struct rp_ctx *ctx, struct rp_err *err)
 {
     struct rp_open_options reading = {.struct_size = sizeof reading,
@@ -120,8 +112,12 @@ static enum rp_code view_open(const struct cli_call *call, struct rp_ctx *ctx, s
     }
     if (code == RP_OK)
         code = rp_view_open(given, call->nwords, &options, &view, err);
-    if (code == RP_OK)
-        code = view_show(call, view, err);
+    if (code == RP_OK) {
+        const char *save = view_setting(call, "save");
+
+        code = save ? rp_view_save(view, save, view_setting(call, "steps"), err)
+                    : view_serve(call, view, err);
+    }
     rp_view_free(view);
     for (size_t i = 0; i < MOST_RUNS; i++)
         rp_dataset_free(runs[i]);

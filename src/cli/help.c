@@ -47,21 +47,15 @@ static void put_wrapped(FILE *to, const char *text, int from, int indent)
     fputc('\n', to);
 }
 
-static void option_syntax(char *out, size_t cap, const struct rp_option *option)
-{
-    char letter[8] = "    ";
-
-    if (option->letter)
-        snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    snprintf(out, cap, "  %s--%s%s%s", letter, option->name, option->value ? " " : "",
-             option->value ? option->value : "");
-}
-
 static void put_option(FILE *to, const struct rp_option *option)
 {
     char left[128], text[512];
 
-    option_syntax(left, sizeof left, option);
+    char letter[8] = "    ";
+    if (option->letter)
+        snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, option->value ? " " : "",
+             option->value ? option->value : "");
     snprintf(text, sizeof text, "%s%s%s%s", option->summary, option->fallback ? " (default: " : "",
              option->fallback ? option->fallback : "", option->fallback ? ")" : "");
     int used = width_of(left, strlen(left));
@@ -71,16 +65,6 @@ static void put_option(FILE *to, const struct rp_option *option)
     else
         fprintf(to, "%*s", TEXT_COLUMN - used, "");
     put_wrapped(to, text, TEXT_COLUMN, TEXT_COLUMN);
-}
-
-static void put_own_options(FILE *to, const struct cli_command *command)
-{
-    const struct rp_option *option = command->options;
-
-    if (option->name)
-        fputs("\noptions:\n", to);
-    for (; option->name; option++)
-        put_option(to, option);
 }
 
 static void put_common_options(FILE *to, const struct cli_command *command)
@@ -151,7 +135,12 @@ void cli_help_command(const struct cli_command *command, FILE *to)
         fputc('\n', to);
         put_wrapped(to, command->details, 0, 0);
     }
-    put_own_options(to, command);
+
+    const struct rp_option *option = command->options;
+    if (option->name)
+        fputs("\noptions:\n", to);
+    for (; option->name; option++)
+        put_option(to, option);
     put_common_options(to, command);
     if (command->examples) {
         fputs("\nexamples:\n", to);

@@ -283,16 +283,6 @@ static void man_option(FILE *to, const struct rp_option *option)
     fputc('\n', to);
 }
 
-static void man_options(FILE *to, const struct cli_command *command)
-{
-    fputs(".SH OPTIONS\n", to);
-    for (const struct rp_option *option = command->options; option->name; option++)
-        man_option(to, option);
-    for (const struct rp_option *option = cli_common_from(command, command->common); option->name;
-         option = cli_common_from(command, option + 1))
-        man_option(to, option);
-}
-
 static void man_examples(FILE *to, const char *examples)
 {
     if (!examples)
@@ -335,7 +325,12 @@ int cli_man_command(const struct cli_command *command, const char *page, FILE *t
     man_text(to, command->words);
     fputs("\\fR\n.SH DESCRIPTION\n", to);
     man_markdown(to, text ? text : command->details ? command->details : command->summary);
-    man_options(to, command);
+    fputs(".SH OPTIONS\n", to);
+    for (const struct rp_option *option = command->options; option->name; option++)
+        man_option(to, option);
+    for (const struct rp_option *option = cli_common_from(command, command->common); option->name;
+         option = cli_common_from(command, option + 1))
+        man_option(to, option);
     man_examples(to, command->examples);
     man_exit_status(to);
     fputs(".SH \"SEE ALSO\"\n\\fBreprise\\fR(1)\n", to);

@@ -510,16 +510,6 @@ static bool stop_safely(struct inject *in)
 
 /* -------------------------------------------------------------------------- calling */
 
-/* The program counter is the last: until then the process would go on by itself. */
-static void restore(struct inject *in)
-{
-    for (size_t i = 0; i < NSTATES; i++)
-        if (in->states[i].size)
-            transfer(in, PTRACE_SETREGSET, state_sets[i], in->states[i].bytes, in->states[i].size);
-    ptrace(PTRACE_SETSIGMASK, in->pid, (void *)sizeof in->mask, &in->mask);
-    transfer(in, PTRACE_SETREGSET, NT_PRSTATUS, &in->saved, sizeof in->saved);
-}
-
 static bool save(struct inject *in)
 {
     for (size_t i = 0; i < NSTATES; i++)
@@ -739,18 +729,6 @@ static bool call(struct inject *in, uint64_t function, const char *const *texts,
     return wait_return(in, stack, result);
 }
 
-/* What dlerror says there. */
-static bool fail_load(struct inject *in, uint64_t dlerror_at)
-{
-    char text[300] = "", whole[400];
-    uint64_t at = 0;
-
-    if (dlerror_at && call(in, dlerror_at, (const char *const[]){NULL}, 0, &at) && at)
-        (void)!pread(in->mem, text, sizeof text - 1, (off_t)at);
-    snprintf(whole, sizeof whole, "it cannot load the recorder: %s", text);
-    return fail(in, whole);
-}
-
 static bool load_and_begin(struct inject *in, const struct record *r, uint64_t *session)
 {
     static const char name[] = "reprise-host.so";
@@ -767,8 +745,17 @@ static bool load_and_begin(struct inject *in, const struct record *r, uint64_t *
             return fail(in, "its C library is not the file that is installed now: start it again");
         if (!call(in, load, (const char *const[]){library, NULL}, RTLD_NOW | RTLD_GLOBAL, &handle))
             return false;
-        if (!handle || !find_file(in, name, &host))
-            return fail_load(in, symbol_of(&dl, "dlerror", NULL));
+        if (!handle || !find_file(in, name, &host)) {
+            /* What dlerror says there. */
+            uint64_t dlerror_at = symbol_of(&dl, "dlerror", NULL);
+            char text[300] = "", whole[400];
+            uint64_t at = 0;
+
+            if (dlerror_at && call(in, dlerror_at, (const char *const[]){NULL}, 0, &at) && at)
+                (void)!pread(in->mem, text, sizeof text - 1, (off_t)at);
+            snprintf(whole, sizeof whole, "it cannot load the recorder: %s", text);
+            return fail(in, whole);
+        }
     }
     uint64_t attach = symbol_of(&host, "reprise_attach_v1", NULL),
              where = symbol_of(&host, "reprise_session_v1", NULL);
@@ -821,8 +808,15 @@ bool record_inject(const struct record *r, pid_t pid, uint64_t *session, struct 
     else if (look_around(in)) {
         if (stop_safely(in) && save(in)) {
             done = load_and_begin(in, r, session);
-            if (!in->left)
-                restore(in);
+            if (!in->left) {
+                /* The program counter is the last: until then the process would go on by itself. */
+                for (size_t i = 0; i < NSTATES; i++)
+                    if (in->states[i].size)
+                        transfer(in, PTRACE_SETREGSET, state_sets[i], in->states[i].bytes,
+                                 in->states[i].size);
+                ptrace(PTRACE_SETSIGMASK, in->pid, (void *)sizeof in->mask, &in->mask);
+                transfer(in, PTRACE_SETREGSET, NT_PRSTATUS, &in->saved, sizeof in->saved);
+            }
         }
         ptrace(PTRACE_DETACH, pid, 0, 0);
         if (in->held)

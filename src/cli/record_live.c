@@ -187,22 +187,6 @@ static bool is_named(pid_t pid, const char *name)
     return !strcmp(slash ? slash + 1 : word, name);
 }
 
-static void find_named(struct record_live *live, const char *name)
-{
-    DIR *dir = opendir("/proc");
-    struct dirent *entry;
-
-    while (dir && (entry = readdir(dir)) && live->n < MOST_PROCESSES) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-        if (pid > 0 && pid != getpid() && is_ours(pid) && is_named(pid, name) &&
-            record_is_running(pid))
-            live->all[live->n++].pid = pid;
-    }
-    if (dir)
-        closedir(dir);
-}
-
 /* Leaves out those that cannot be recorded, and says why; the last reason stays if none can. */
 static void leave_out(struct record_live *live, struct rp_err *err)
 {
@@ -227,8 +211,20 @@ struct record_live *record_live_find(const char *pids, const char *name, bool *u
     struct record_live *live = calloc(1, sizeof *live);
 
     *usage = live && pids && (name || !find_numbers(live, pids));
-    if (live && name && !pids)
-        find_named(live, name);
+    if (live && name && !pids) {
+        DIR *dir = opendir("/proc");
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir)) && live->n < MOST_PROCESSES) {
+            pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+            if (pid > 0 && pid != getpid() && is_ours(pid) && is_named(pid, name) &&
+                record_is_running(pid))
+                live->all[live->n++].pid = pid;
+        }
+        if (dir)
+            closedir(dir);
+    }
     if (*usage)
         snprintf(err->text, sizeof err->text,
                  name ? "'--pid' and '--all' both name the processes: leave one out"
@@ -327,20 +323,6 @@ static void wait_for_end(const struct record *r, struct record_live *live, const
                     (int)live->all[i].pid);
 }
 
-/* What the recorders have said, which is not for the streams of the programs. */
-static void print_warnings(const struct record *r)
-{
-    char path[PATH_MAX + 16], line[1024];
-
-    snprintf(path, sizeof path, "%s/.warnings", r->folder);
-    FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof line, f))
-        fputs(line, stderr);
-    if (f)
-        fclose(f);
-    unlink(path);
-}
-
 int record_live(const struct record *r, struct record_live *live)
 {
     sigset_t waited, old;
@@ -361,7 +343,17 @@ int record_live(const struct record *r, struct record_live *live)
         fprintf(stderr, "reprise: recording %zu running process%s; Ctrl-C ends the recording\n",
                 begun, begun > 1 ? "es" : "");
     wait_for_end(r, live, &waited);
-    print_warnings(r);
+
+    /* What the recorders have said, which is not for the streams of the programs. */
+    char path[PATH_MAX + 16], line[1024];
+    snprintf(path, sizeof path, "%s/.warnings", r->folder);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f))
+        fputs(line, stderr);
+    if (f)
+        fclose(f);
+    unlink(path);
+
     free(live);
     sigprocmask(SIG_SETMASK, &old, NULL);
     return begun == all ? 0 : begun ? 1 : 4;

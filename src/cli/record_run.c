@@ -201,17 +201,6 @@ long record_note(const struct record *r, const char *list)
     return place > 0 ? (long)place : 0;
 }
 
-/* Of several `record`s under one launcher, the last one to end prints the summary for all. */
-static bool is_last(const struct record *r)
-{
-    long ended = record_note(r, ".ended");
-    char path[PATH_MAX + 16];
-    struct stat st;
-
-    snprintf(path, sizeof path, "%s/.begun", r->folder);
-    return r->rank < 0 || stat(path, &st) || ended >= (long)st.st_size;
-}
-
 void record_forget_ledgers(const struct record *r)
 {
     DIR *dir = opendir(r->folder);
@@ -284,19 +273,6 @@ static void print_lost(const struct rp_recording *rec)
                 with_commas(rec->overwritten, number));
 }
 
-/* Prints the first line that a Python program left when an exception ended it. */
-static void print_error(const struct record *r)
-{
-    char path[PATH_MAX + 16], line[512];
-
-    snprintf(path, sizeof path, "%s/.error", r->folder);
-    FILE *f = fopen(path, "re");
-    if (f && fgets(line, sizeof line, f))
-        fprintf(stderr, "reprise: %s", line);
-    if (f)
-        fclose(f);
-}
-
 /* Prints the signal, because a shell reports only programs that it has started itself. */
 static void print_signal(const struct record *r)
 {
@@ -341,7 +317,16 @@ static void print_events(const struct record *r, const struct rp_recording *rec)
             processes, (double)rec->bytes / 1e6, with_commas(rec->lost, number));
     print_cost(rec);
     print_lost(rec);
-    print_error(r);
+
+    /* Print the first line that a Python program left when an exception ended it. */
+    char path[PATH_MAX + 16], line[512];
+    snprintf(path, sizeof path, "%s/.error", r->folder);
+    FILE *f = fopen(path, "re");
+    if (f && fgets(line, sizeof line, f))
+        fprintf(stderr, "reprise: %s", line);
+    if (f)
+        fclose(f);
+
     print_signal(r);
     print_kept(r);
     fprintf(stderr, "reprise: next: reprise %s %s\n",
@@ -355,7 +340,13 @@ void record_summary(const struct record *r)
 {
     struct rp_recording rec = {.struct_size = sizeof rec};
     struct rp_err err = RP_ERR_INIT;
-    bool last = is_last(r);
+
+    /* Of several `record`s under one launcher, the last one to end prints the summary for all. */
+    long ended = record_note(r, ".ended");
+    char path[PATH_MAX + 16];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/.begun", r->folder);
+    bool last = r->rank < 0 || stat(path, &st) || ended >= (long)st.st_size;
 
     remove_unfinished(r->folder);
     if (rp_recording_divide(r->folder, &err) != RP_OK)

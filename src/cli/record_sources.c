@@ -197,20 +197,6 @@ static void python_enable(const struct record *r)
     setenv("NVTX_INJECTION64_PATH", path, 0);
 }
 
-static void set_others(const char *also)
-{
-    char text[256], *at = text, *word;
-
-    snprintf(text, sizeof text, "%s", also);
-    while ((word = strsep(&at, " "))) {
-        char *equal = strchr(word, '=');
-        if (equal) {
-            *equal = '\0';
-            setenv(word, equal + 1, 0);
-        }
-    }
-}
-
 /* Sets the source's variable to load its library. */
 static void source_enable(struct record *r, const struct source *source, const char *path,
                           bool asked)
@@ -234,20 +220,20 @@ static void source_enable(struct record *r, const struct source *source, const c
         add_to_variable("LD_PRELOAD", path, false);
     if (source->has_python)
         python_enable(r);
-    if (source->also)
-        set_others(source->also);
+    if (source->also) {
+        char text[256], *at = text, *word;
+
+        snprintf(text, sizeof text, "%s", source->also);
+        while ((word = strsep(&at, " "))) {
+            char *equal = strchr(word, '=');
+            if (equal) {
+                *equal = '\0';
+                setenv(word, equal + 1, 0);
+            }
+        }
+    }
     snprintf(r->used + strlen(r->used), sizeof r->used - strlen(r->used), "%s%s",
              r->used[0] ? ", " : "", source->name);
-}
-
-/* Programs built with GCC's address sanitizer refuse to start if any library is loaded before its
-   own, unless this check is disabled. */
-static void allow_sanitizer(void)
-{
-    const char *options = getenv("ASAN_OPTIONS");
-
-    if (!options || !strstr(options, "verify_asan_link_order"))
-        add_to_variable("ASAN_OPTIONS", "verify_asan_link_order=0", false);
 }
 
 bool record_key_has_source(const struct record *r, const char *key)
@@ -283,7 +269,13 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
             r->libraries);
         return false;
     }
-    allow_sanitizer();
+
+    /* Programs built with GCC's address sanitizer refuse to start if any library is loaded before
+       its own, unless this check is disabled. */
+    const char *options = getenv("ASAN_OPTIONS");
+    if (!options || !strstr(options, "verify_asan_link_order"))
+        add_to_variable("ASAN_OPTIONS", "verify_asan_link_order=0", false);
+
     for (size_t i = 0; i < NSOURCES; i++) {
         const struct source *source = &sources[i];
         bool asked = list_contains(with, source->name);

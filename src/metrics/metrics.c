@@ -228,20 +228,6 @@ static void fill_row(struct metrics_ctx *ctx, const struct rp_metric *m, struct 
     }
 }
 
-static void fill_rows(struct metrics_ctx *ctx)
-{
-    const struct rp_metric_set *all = &ctx->all;
-    struct metrics_root *root = ctx->root;
-
-    root->metrics = RP_ARENA_NEW(ctx->arena, struct metrics_row, all->metrics.n + 1);
-    root->counters = RP_ARENA_NEW(ctx->arena, struct counter_row, all->counters.n + 1);
-    for (size_t i = 0; root->metrics && i < all->metrics.n; i++)
-        fill_row(ctx, &all->metrics.at[i], &root->metrics[root->nmetrics++]);
-    for (size_t i = 0; root->counters && i < all->counters.n; i++)
-        root->counters[root->ncounters++] = (struct counter_row){
-            rp_arena_text(ctx->arena, all->counters.at[i].name), all->counters.at[i].value};
-}
-
 static enum rp_code fill_lines(struct metrics_ctx *ctx, struct rp_err *err)
 {
     struct metrics_root *root = ctx->root;
@@ -366,36 +352,7 @@ static void compare_sets(struct metrics_ctx *ctx, const struct rp_metric_set *a,
                             &root->changes[root->nchanges++]);
 }
 
-/* ---- cleaning ---- */
-
-static enum rp_code clean_files(struct metrics_ctx *ctx, struct rp_err *err)
-{
-    for (size_t i = 0; i < ctx->sets.n; i++) {
-        bool removed;
-
-        RP_TRY(rp_metric_set_remove(&ctx->sets.at[i], &removed, err));
-        if (removed && ctx->root->sources)
-            ctx->root->sources[i].state = "removed";
-    }
-    ctx->root->listed = ctx->root->sources;
-    ctx->root->nlisted = ctx->root->nsources;
-    return RP_OK;
-}
-
 /* ---- the question ---- */
-
-static enum rp_code add_remarks(struct metrics_ctx *ctx, struct rp_err *err)
-{
-    rp_metric_remarks remarks = {0};
-    enum rp_code code =
-        rp_metric_remark(&ctx->all, ctx->sets.at, ctx->sets.n, ctx->arena, &remarks, err);
-
-    ctx->root->remarks = RP_ARENA_NEW(ctx->arena, const char *, remarks.n + 1);
-    for (size_t i = 0; ctx->root->remarks && i < remarks.n; i++)
-        ctx->root->remarks[ctx->root->nremarks++] = remarks.at[i];
-    rp_vec_release(&remarks);
-    return code;
-}
 
 static void say(struct metrics_ctx *ctx, const char *text)
 {
@@ -432,7 +389,16 @@ static enum rp_code answer_merged(struct metrics_ctx *ctx, bool found, struct rp
         return RP_OK;
     }
     RP_TRY(merge_sets(ctx, 0, ctx->sets.n, &ctx->all, err));
-    fill_rows(ctx);
+
+    const struct rp_metric_set *all = &ctx->all;
+    struct metrics_root *root = ctx->root;
+    root->metrics = RP_ARENA_NEW(ctx->arena, struct metrics_row, all->metrics.n + 1);
+    root->counters = RP_ARENA_NEW(ctx->arena, struct counter_row, all->counters.n + 1);
+    for (size_t i = 0; root->metrics && i < all->metrics.n; i++)
+        fill_row(ctx, &all->metrics.at[i], &root->metrics[root->nmetrics++]);
+    for (size_t i = 0; root->counters && i < all->counters.n; i++)
+        root->counters[root->ncounters++] = (struct counter_row){
+            rp_arena_text(ctx->arena, all->counters.at[i].name), all->counters.at[i].value};
     if (!strcmp(rp_settings_text(ctx->settings, "form"), "torch_xla")) {
         RP_TRY(fill_lines(ctx, err));
     } else {
@@ -441,7 +407,15 @@ static enum rp_code answer_merged(struct metrics_ctx *ctx, bool found, struct rp
         ctx->root->counted = ctx->root->counters;
         ctx->root->ncounted = ctx->root->ncounters;
     }
-    return add_remarks(ctx, err);
+
+    rp_metric_remarks remarks = {0};
+    enum rp_code code =
+        rp_metric_remark(&ctx->all, ctx->sets.at, ctx->sets.n, ctx->arena, &remarks, err);
+    ctx->root->remarks = RP_ARENA_NEW(ctx->arena, const char *, remarks.n + 1);
+    for (size_t i = 0; ctx->root->remarks && i < remarks.n; i++)
+        ctx->root->remarks[ctx->root->nremarks++] = remarks.at[i];
+    rp_vec_release(&remarks);
+    return code;
 }
 
 static enum rp_code answer_metrics(struct metrics_ctx *ctx, struct rp_err *err)
@@ -482,8 +456,18 @@ static enum rp_code answer_metrics(struct metrics_ctx *ctx, struct rp_err *err)
                                     .metrics = (int64_t)(s->metrics.n + s->counters.n),
                                     .lost = (int64_t)s->lost};
     }
-    if (clean)
-        return clean_files(ctx, err);
+    if (clean) {
+        for (size_t i = 0; i < ctx->sets.n; i++) {
+            bool removed;
+
+            RP_TRY(rp_metric_set_remove(&ctx->sets.at[i], &removed, err));
+            if (removed && ctx->root->sources)
+                ctx->root->sources[i].state = "removed";
+        }
+        ctx->root->listed = ctx->root->sources;
+        ctx->root->nlisted = ctx->root->nsources;
+        return RP_OK;
+    }
     if (words == 2 && !rp_settings_flag(ctx->settings, "merge")) {
         RP_SCOPED(rp_metric_set_release) struct rp_metric_set a = {0}, b = {0};
         rp_arena_init(&a.arena);

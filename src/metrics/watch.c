@@ -288,18 +288,6 @@ static bool is_slice(const struct watch *w)
     return n > 0;
 }
 
-static struct rp_window_slice slice_of(const struct member *m)
-{
-    const double *now = m->now.sum, *base = m->base.sum;
-
-    return (struct rp_window_slice){.steps = m->now.count[STEP] - m->base.count[STEP],
-                                    .step_ns = now[STEP] - base[STEP],
-                                    .collective_ns = now[COLLECTIVES] - base[COLLECTIVES],
-                                    .input_ns = now[INPUT] - base[INPUT],
-                                    .device_ns = now[DEVICE] - base[DEVICE],
-                                    .delay_ns = now[DELAY] - base[DELAY]};
-}
-
 /* Returns the first rank that runs: all ranks end the same steps. */
 static const struct member *first_rank(const struct watch *w)
 {
@@ -325,29 +313,33 @@ static enum rp_code keep_steps(struct watch *w, size_t at, struct rp_err *err)
     return rp_metric_set_merge(to, first_rank(w)->set, err);
 }
 
-static void forget_oldest(struct watch *w)
-{
-    struct rp_metric_set oldest = w->steps[0];
-    const struct rp_window_slice *first = &w->members.at[0].slice[0];
-
-    if (first->steps > 0)
-        w->past[w->npast++ % PAST] = first->step_ns / first->steps;
-    memmove(w->steps, w->steps + 1, RP_WINDOW_SLICES * sizeof *w->steps);
-    w->steps[RP_WINDOW_SLICES] = oldest; /* to be used again */
-    for (size_t i = 0; i < w->members.n; i++)
-        memmove(w->members.at[i].slice, w->members.at[i].slice + 1,
-                (RP_WINDOW_SLICES - 1) * sizeof *w->members.at[i].slice);
-    w->used--;
-}
-
 static enum rp_code add_slice(struct watch *w, struct rp_err *err)
 {
-    if (w->used == RP_WINDOW_SLICES)
-        forget_oldest(w);
+    if (w->used == RP_WINDOW_SLICES) {
+        /* Forget the oldest slice. */
+        struct rp_metric_set oldest = w->steps[0];
+        const struct rp_window_slice *first = &w->members.at[0].slice[0];
+
+        if (first->steps > 0)
+            w->past[w->npast++ % PAST] = first->step_ns / first->steps;
+        memmove(w->steps, w->steps + 1, RP_WINDOW_SLICES * sizeof *w->steps);
+        w->steps[RP_WINDOW_SLICES] = oldest; /* to be used again */
+        for (size_t i = 0; i < w->members.n; i++)
+            memmove(w->members.at[i].slice, w->members.at[i].slice + 1,
+                    (RP_WINDOW_SLICES - 1) * sizeof *w->members.at[i].slice);
+        w->used--;
+    }
     for (size_t i = 0; i < w->members.n; i++) {
         struct member *m = &w->members.at[i];
 
-        m->slice[w->used] = slice_of(m);
+        const double *now = m->now.sum, *base = m->base.sum;
+        m->slice[w->used] =
+            (struct rp_window_slice){.steps = m->now.count[STEP] - m->base.count[STEP],
+                                     .step_ns = now[STEP] - base[STEP],
+                                     .collective_ns = now[COLLECTIVES] - base[COLLECTIVES],
+                                     .input_ns = now[INPUT] - base[INPUT],
+                                     .device_ns = now[DEVICE] - base[DEVICE],
+                                     .delay_ns = now[DELAY] - base[DELAY]};
         m->clock = mean_of(m, CLOCK, m->clock);
         m->memory = mean_of(m, MEMORY, m->memory);
         m->device_memory = mean_of(m, DEVICE_MEMORY, m->device_memory);

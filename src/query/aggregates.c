@@ -43,15 +43,6 @@ struct scope {
 
 /* ------------------------------------------------------------------ tokens */
 
-static size_t quoted_length(const char *at, char close)
-{
-    const char *end = at + 1;
-
-    while (*end && (*end != close || end[1] == close))
-        end += *end == close ? 2 : 1;
-    return (size_t)(end - at) + (*end != '\0');
-}
-
 static size_t space_length(const char *at)
 {
     if (isspace((unsigned char)*at))
@@ -90,7 +81,12 @@ static bool read_tokens(struct rewriting *r, const char *sql)
         t->type = MARK;
         if (*sql == '\'' || *sql == '"' || *sql == '`' || *sql == '[') {
             t->type = *sql == '\'' ? LITERAL : QUOTED;
-            t->n = quoted_length(sql, *sql == '[' ? ']' : *sql);
+
+            char close = *sql == '[' ? ']' : *sql;
+            const char *end = sql + 1;
+            while (*end && (*end != close || end[1] == close))
+                end += *end == close ? 2 : 1;
+            t->n = (size_t)(end - sql) + (*end != '\0');
         } else if (is_word(*sql)) {
             t->type = isdigit((unsigned char)*sql) ? LITERAL : WORD;
             while (is_word(sql[t->n]) || (t->type == LITERAL && sql[t->n] == '.'))

@@ -100,19 +100,6 @@ static int64_t *codes_of(const struct cursor *c, size_t group)
     return c->groups + group * c->width + SUMS + c->g->t.nsums;
 }
 
-static int64_t *new_group(struct cursor *c, size_t row, const int64_t *codes, uint32_t place)
-{
-    int64_t *group = c->groups + c->ngroups * c->width;
-
-    if (c->ngroups == GROUPS)
-        return NULL;
-    memset(group, 0, c->width * sizeof *group);
-    group[FIRST] = (int64_t)(c->scan.part << 32 | row);
-    memcpy(codes_of(c, c->ngroups), codes, c->nkeys * sizeof *codes);
-    c->places[place] = (uint32_t)++c->ngroups;
-    return group;
-}
-
 /* Finds the group of the row, or makes it; NULL if there is no room. */
 static int64_t *find_group(struct cursor *c, size_t row)
 {
@@ -134,7 +121,15 @@ static int64_t *find_group(struct cursor *c, size_t row)
             (size_t)c->groups[group * c->width] >> 32 == c->scan.part)
             return c->groups + group * c->width;
     }
-    return new_group(c, row, codes, place);
+
+    int64_t *group = c->groups + c->ngroups * c->width;
+    if (c->ngroups == GROUPS)
+        return NULL;
+    memset(group, 0, c->width * sizeof *group);
+    group[FIRST] = (int64_t)(c->scan.part << 32 | row);
+    memcpy(codes_of(c, c->ngroups), codes, c->nkeys * sizeof *codes);
+    c->places[place] = (uint32_t)++c->ngroups;
+    return group;
 }
 
 /* Adds a value; false if the sum is too large for an integer. */

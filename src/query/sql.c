@@ -210,16 +210,6 @@ static const char *free_name(const struct rp_sql_answer *a, size_t i, const char
     return wanted;
 }
 
-static enum rp_code name_columns(struct rp_sql_answer *a, sqlite3_stmt *stmt,
-                                 struct rp_arena *arena, struct rp_err *err)
-{
-    a->ncolumns = (size_t)sqlite3_column_count(stmt);
-    a->columns = RP_ARENA_NEW(arena, struct rp_sql_column, a->ncolumns + 1);
-    for (size_t i = 0; a->columns && i < a->ncolumns; i++)
-        a->columns[i].name = free_name(a, i, sqlite3_column_name(stmt, (int)i), arena);
-    return rp_arena_check(arena, "answering a query", err);
-}
-
 static struct rp_sql_cell read_cell(sqlite3_stmt *stmt, int i, struct rp_arena *arena)
 {
     struct rp_sql_cell cell = {.type = RP_SQL_NULL};
@@ -332,8 +322,13 @@ enum rp_code rp_sql_run(struct rp_tables *tables, const char *sql,
     *out = (struct rp_sql_answer){0};
     if (code == RP_OK)
         code = prepare_one(&c, sql, &stmt, err);
-    if (code == RP_OK)
-        code = name_columns(out, stmt, arena, err);
+    if (code == RP_OK) {
+        out->ncolumns = (size_t)sqlite3_column_count(stmt);
+        out->columns = RP_ARENA_NEW(arena, struct rp_sql_column, out->ncolumns + 1);
+        for (size_t i = 0; out->columns && i < out->ncolumns; i++)
+            out->columns[i].name = free_name(out, i, sqlite3_column_name(stmt, (int)i), arena);
+        code = rp_arena_check(arena, "answering a query", err);
+    }
     if (code == RP_OK)
         stmt = prepare_groups(&c, sql, stmt);
     if (code == RP_OK)
