@@ -264,7 +264,6 @@ static enum rp_code list_members(struct link_ctx *w, struct rp_err *err)
         sort_by_time(b, b->member.at + offset[i], nhost[i] - offset[i]);
         sort_by_time(b, b->member.at + nhost[i], offset[i + 1] - nhost[i]);
     }
-    b->member.n = offset[n];
     return RP_OK;
 }
 

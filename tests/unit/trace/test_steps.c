@@ -85,6 +85,56 @@ static void test_step_num_and_groups(void **state)
     rp_trace_free(t);
 }
 
+/* Groups are on the device if all of them are; each lasts from its first begin to its last end. */
+static void groups_of_the_device(void **state)
+{
+    struct row rows[] = {
+        {'X', "kernel", "a", 0, 7, 20, 5, 0, 7, .key = "group_id", .value = 1},
+        {'X', "kernel", "b", 0, 7, 30, 5, 0, 7, .key = "group_id", .value = 1},
+        {'X', "kernel", "a", 0, 7, 60, 5, 0, 7, .key = "group_id", .value = 2},
+        {'X', "kernel", "b", 0, 8, 50, 30, 0, 8, .key = "group_id", .value = 2},
+    };
+
+    UNUSED_STATE(state);
+    for (int host = 0; host < 2; host++) {
+        struct rp_trace *t;
+
+        if (host)
+            rows[3] = (struct row){'X', NULL, "call", 1, 9, 50, 30, .key = "group_id", .value = 2};
+        t = TRACE_OF(rows);
+        assert_int_equal(t->nsteps, 2);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(t->steps[i].flags, host ? 0 : RP_STEP_ON_DEVICE);
+        assert_int_equal(t->steps[0].begin_ns, 20);
+        assert_int_equal(t->steps[0].end_ns, 35);
+        assert_int_equal(t->steps[1].begin_ns, 50);
+        assert_int_equal(t->steps[1].end_ns, 80);
+        assert_int_equal(t->steps[0].mark, RP_NONE);
+        assert_string_equal(rp_trace_str(t, t->steps[1].name), "group_id");
+        rp_trace_free(t);
+    }
+}
+
+/* Of threads with as many numbers the first one. */
+static void one_thread_has_the_numbers(void **state)
+{
+    static const struct row rows[] = {
+        {'X', NULL, "one", 1, 5, 10, 10, .key = "step_num", .value = 1},
+        {'X', NULL, "two", 1, 6, 10, 10, .key = "step_num", .value = 5},
+        {'X', NULL, "two", 1, 6, 20, 10, .key = "step_num", .value = 6},
+        {'X', NULL, "three", 1, 7, 10, 10, .key = "step_num", .value = 8},
+        {'X', NULL, "four", 1, 8, 10, 10, .key = "step_num", .value = 2},
+        {'X', NULL, "four", 1, 8, 20, 10, .key = "step_num", .value = 3},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->nsteps, 2);
+    assert_int_equal(t->steps[0].number, 5);
+    assert_int_equal(t->steps[1].number, 6); /* it begins where the first one ends */
+    rp_trace_free(t);
+}
+
 /* Of several threads "Steps" the one with most of them, then with the longest ones, then the first.
  */
 static void test_steps_threads(void **state)
@@ -499,6 +549,8 @@ int test_steps(void)
         cmocka_unit_test(test_profiler_step_without_number),
         cmocka_unit_test(test_steps_thread),
         cmocka_unit_test(test_step_num_and_groups),
+        cmocka_unit_test(groups_of_the_device),
+        cmocka_unit_test(one_thread_has_the_numbers),
         cmocka_unit_test(test_steps_threads),
         cmocka_unit_test(test_xla_modules),
         cmocka_unit_test(test_annotations),

@@ -505,6 +505,59 @@ static void test_layers_are_no_steps(void **state)
     }
 }
 
+/* Whether eight passes are steps: names after `name`, which has a place for a number, for parts of a
+   model are in one pass each, in the first `once` of them; others are in all. */
+static bool are_steps(const char *name, int once, int often)
+{
+    static const char *const parts[] = {"F (common.0)", "F (common.1)", "F (common.2)",
+                                        "F (common.3)", "F (common.4)", "F (common.5)"};
+    static struct loop_thread t;
+    char names[8][40];
+    struct rp_trace *trace;
+    bool are;
+
+    t.n = 0;
+    t.now = 0;
+    for (int i = 0; i < 8; i++) {
+        snprintf(names[i], sizeof names[i], "%s%d%s", name, i, strchr(name, '(') ? ")" : "");
+        run_operators(&t, "aten::embedding", 1, 10);
+        if (i < once)
+            run(&t, "user_annotation", names[i], 10);
+        for (int k = 0; k < often; k++)
+            run(&t, "user_annotation", parts[k], 10);
+        run_operators(&t, "aten::linear", 30, 10);
+    }
+    trace = OF(t);
+    are = trace->nsteps == 8 && trace->steps[0].source == RP_STEP_FORWARD;
+    rp_trace_free(trace);
+    return are;
+}
+
+/* In more than half of the passes, and more of them than of those that are in several. */
+static void layers_have_parts_of_their_own(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(are_steps("F (block.", 1, 0));
+    assert_true(are_steps("F (block.", 4, 0));
+    assert_false(are_steps("F (block.", 5, 0));
+    assert_false(are_steps("F (block.", 5, 4));
+    assert_true(are_steps("F (block.", 5, 5));
+    assert_false(are_steps("F (block.", 6, 5));
+}
+
+static void parts_of_a_model_are_numbered(void **state)
+{
+    UNUSED_STATE(state);
+    assert_false(are_steps("block.", 8, 0));
+    assert_false(are_steps("nn.Module: T5Block_", 8, 0));
+    assert_true(are_steps("nn.Module: T5Block.", 8, 0));
+    assert_true(are_steps("block_", 8, 0));
+    assert_true(are_steps("block", 8, 0));
+    assert_true(are_steps("block.x", 8, 0));
+    assert_true(are_steps("block.4x", 8, 0));
+    assert_false(are_steps("block.x.", 8, 0)); /* the second place */
+}
+
 /* Names that look like steps, but have none of the work in them, do not hide the loop. */
 static void test_marks_in_start_up(void **state)
 {
@@ -1008,6 +1061,8 @@ int test_steps_loop(void)
         cmocka_unit_test(test_loader),
         cmocka_unit_test(test_forward),
         cmocka_unit_test(test_layers_are_no_steps),
+        cmocka_unit_test(layers_have_parts_of_their_own),
+        cmocka_unit_test(parts_of_a_model_are_numbered),
         cmocka_unit_test(test_marks_in_start_up),
         cmocka_unit_test(test_windows_of_the_profiler),
         cmocka_unit_test(test_updates_by_hand),
