@@ -265,11 +265,13 @@ static void test_metadata_names_processes_and_threads(void **state)
         {'X', "kernel", "k", 0, 7, 20, 5},
         {'X', "kernel", "k", 33, 7, 20, 5, .key = "device", .value = 4},
         {'C', NULL, "mem", 1, 9, 20, 0},
+        {'X', "cpu_op", "thread_name", 1, 2, 30, 5, .text_key = "name", .text = "no metadata"},
     };
     struct rp_trace *t = TRACE_OF(rows);
 
     UNUSED_STATE(state);
     assert_string_equal(rp_trace_str(t, t->processes[0].name), "python");
+    assert_string_equal(rp_trace_str(t, t->processes[1].labels), "GPU 5");
     assert_int_equal(t->processes[0].sort_index, 9);
     assert_int_equal(t->processes[0].device, -1);
     assert_int_equal(t->processes[1].device, 5);

@@ -65,6 +65,47 @@ static void test_left_over(void **state)
     rp_trace_free(t);
 }
 
+/* What has no time has no other half. */
+static void test_without_a_time(void **state)
+{
+    static const struct row rows[] = {
+        {'B', NULL, "a", 1, 1, RP_NO_TS},
+        {'E', NULL, "a", 1, 1, RP_NO_TS},
+        {'B', NULL, "a", 1, 1, 10},
+        {'E', NULL, "a", 1, 1, 20},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->ev.n, 3);
+    assert_int_equal(t->ev.flags[event_n(t, 0)], RP_EVENT_UNENDED);
+    assert_int_equal(t->ev.flags[event_n(t, 1)], RP_EVENT_NO_BEGIN);
+    assert_int_equal(t->ev.dur_ns[event_n(t, 0)], RP_OPEN_NS);
+    assert_int_equal(t->ev.dur_ns[event_n(t, 1)], RP_OPEN_NS);
+    assert_int_equal(t->ev.dur_ns[event_n(t, 2)], 10);
+    assert_int_equal(t->health.unended, 1);
+    assert_int_equal(t->health.unbegun, 1);
+    rp_trace_free(t);
+}
+
+/* An end is searched for among the begins around it; those in between have none. */
+static void test_an_end_closes_what_is_inside(void **state)
+{
+    static const struct row rows[] = {
+        {'B', NULL, "a", 1, 1, 10}, {'B', NULL, "b", 1, 1, 20}, {'B', NULL, "c", 1, 1, 30},
+        {'E', NULL, "b", 1, 1, 40}, {'E', NULL, "a", 1, 1, 60}, {'E', NULL, "c", 1, 1, 70},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->ev.dur_ns[event_n(t, 0)], 50);
+    assert_int_equal(t->ev.dur_ns[event_n(t, 1)], 20);
+    assert_int_equal(t->ev.dur_ns[event_n(t, 2)], RP_OPEN_NS);
+    assert_int_equal(t->health.unended, 1);
+    assert_int_equal(t->health.unbegun, 1);
+    rp_trace_free(t);
+}
+
 /* What never ended is open until the span around it ends, and holds what comes inside. */
 static void test_unended_holds_the_rest(void **state)
 {
@@ -151,6 +192,8 @@ int test_pairs(void)
         cmocka_unit_test(test_nested_pairs),
         cmocka_unit_test(test_order_of_the_file_does_not_matter),
         cmocka_unit_test(test_left_over),
+        cmocka_unit_test(test_without_a_time),
+        cmocka_unit_test(test_an_end_closes_what_is_inside),
         cmocka_unit_test(test_unended_holds_the_rest),
         cmocka_unit_test(test_async_chains),
         cmocka_unit_test(test_arguments_of_both),

@@ -161,6 +161,25 @@ static void test_steps_threads(void **state)
     }
 }
 
+/* Of three with as many steps the longest, which is neither the first nor the last. */
+static void the_longest_of_equal_threads(void **state)
+{
+    static const struct row rows[] = {
+        {'M', NULL, "thread_name", 1, 5, 0, 0, .text_key = "name", .text = "Steps"},
+        {'M', NULL, "thread_name", 1, 6, 0, 0, .text_key = "name", .text = "Steps"},
+        {'M', NULL, "thread_name", 1, 7, 0, 0, .text_key = "name", .text = "Steps"},
+        {'X', NULL, "1", 1, 5, 0, 5},
+        {'X', NULL, "2", 1, 6, 0, 9},
+        {'X', NULL, "3", 1, 7, 0, 7},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->nsteps, 1);
+    assert_int_equal(t->steps[0].number, 2);
+    rp_trace_free(t);
+}
+
 static void test_xla_modules(void **state)
 {
     static const struct row rows[] = {
@@ -198,6 +217,65 @@ static void test_annotations(void **state)
     assert_int_equal(t->steps[0].source, RP_STEP_ANNOTATION);
     assert_string_equal(rp_trace_str(t, t->steps[1].name), "iteration 16");
     rp_trace_free(t);
+}
+
+/* Of several the one that covers most, wherever it stands. */
+static void annotations_that_cover_most(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "batch 7", 1, 1, 0, 40},
+        {'X', "user_annotation", "batch 8", 1, 1, 50, 40},
+        {'X', "user_annotation", "iteration 15", 1, 2, 5, 60},
+        {'X', "user_annotation", "iteration 16", 1, 2, 100, 90},
+        {'X', "user_annotation", "step 1", 1, 3, 0, 30},
+        {'X', "user_annotation", "step 2", 1, 3, 40, 30},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->nsteps, 2);
+    assert_int_equal(t->steps[0].number, 15);
+    assert_int_equal(t->steps[0].begin_ns, 5);
+    assert_int_equal(t->steps[0].end_ns, 65);
+    assert_int_equal(t->steps[1].number, 16);
+    rp_trace_free(t);
+}
+
+/* The steps of ranges of 50 ns with these names, each so long after the begin of the one before. */
+static uint32_t annotated(const char *const *names, size_t n, int64_t after_ns)
+{
+    struct row rows[4];
+    struct rp_trace *t;
+    uint32_t found;
+
+    for (size_t i = 0; i < n; i++)
+        rows[i] = (struct row){'X', "user_annotation", names[i], 1, 1, (int64_t)i * after_ns, 50};
+    t = trace_of(rows, n);
+    found = t->nsteps;
+    rp_trace_free(t);
+    return found;
+}
+
+/* They cover half of the time, one after another; two are enough if their numbers rise. */
+static void annotations_have_edges(void **state)
+{
+    static const char *const rising[] = {"step 1", "step 2", "step 3"};
+    static const char *const falling[] = {"step 3", "step 2", "step 1"};
+    static const char *const equal[] = {"step 3", "step 3", "step 3"};
+    static const char *const plain[] = {"train_step", "train_step", "train_step"};
+
+    UNUSED_STATE(state);
+    assert_int_equal(annotated(rising, 1, 50), 0);
+    assert_int_equal(annotated(rising, 2, 150), 2);
+    assert_int_equal(annotated(rising, 2, 151), 2); /* of 201 ns, rounded */
+    assert_int_equal(annotated(rising, 2, 152), 0);
+    assert_int_equal(annotated(rising, 2, 50), 2);
+    assert_int_equal(annotated(rising, 2, 49), 0); /* they overlap */
+    assert_int_equal(annotated(falling, 2, 50), 0);
+    assert_int_equal(annotated(falling, 3, 50), 3);
+    assert_int_equal(annotated(equal, 2, 50), 0);
+    assert_int_equal(annotated(plain, 2, 50), 0);
+    assert_int_equal(annotated(plain, 3, 50), 3);
 }
 
 /* Twice without a number, far apart, overlapping: no steps. */
@@ -552,8 +630,11 @@ int test_steps(void)
         cmocka_unit_test(groups_of_the_device),
         cmocka_unit_test(one_thread_has_the_numbers),
         cmocka_unit_test(test_steps_threads),
+        cmocka_unit_test(the_longest_of_equal_threads),
         cmocka_unit_test(test_xla_modules),
         cmocka_unit_test(test_annotations),
+        cmocka_unit_test(annotations_that_cover_most),
+        cmocka_unit_test(annotations_have_edges),
         cmocka_unit_test(test_weak_annotations),
         cmocka_unit_test(test_periods),
         cmocka_unit_test(test_repetition),
