@@ -380,6 +380,57 @@ static void test_dump_names_the_pass(void **state)
     assert_null(t);
 }
 
+static void test_dump_shows_everything(void **state)
+{
+    static const struct row rows[] = {
+        {'M', NULL, "process_name", 1, 0, RP_NO_TS, 0, .text_key = "name", .text = "python"},
+        {'M', NULL, "process_labels", 0, 0, RP_NO_TS, 0, .text_key = "labels", .text = "GPU 5"},
+        {'M', NULL, "thread_name", 1, 2, RP_NO_TS, 0, .text_key = "name", .text = "main"},
+        {'X', "user_annotation", "ProfilerStep#3", 1, 2, 5, 100},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 2, 10, 5, .corr = 9},
+        {'X', "kernel", "k", 0, 7, 20, 30, .corr = 9, .stream = 7},
+        {'s', "ac2g", "ac2g", 1, 2, 10, .id = 4},
+        {'B', NULL, "open", 1, 2, 110},
+    };
+    static const char lines[] =
+        "process 0 id=1 text='' name='python' labels='' device=-1\n"
+        "process 1 id=0 text='' name='' labels='GPU 5' device=5\n"
+        "track 0 process=0 id=0 text='' name='' kind=0 events=0..1\n"
+        "track 1 process=1 id=0 text='' name='' kind=0 events=1..2\n"
+        "track 2 process=0 id=2 text='' name='main' kind=0 events=2..6\n"
+        "track 3 process=1 id=7 text='' name='' kind=1 events=6..7\n"
+        "event 0 track=0 ph=M cat='' flags=0 shape=1 row=0 kind=15 'process_name'\n"
+        "event 1 track=1 ph=M cat='' flags=0 shape=2 row=0 kind=15 'process_labels'\n"
+        "event 2 track=2 ph=M cat='' flags=0 shape=1 row=1 kind=15 'thread_name'\n"
+        "event 3 track=2 ts=5 dur=100 ph=X cat='user_annotation' flags=0 shape=3 row=0 kind=2 'ProfilerStep#3'\n"
+        "event 4 track=2 ts=10 dur=5 ph=X cat='cuda_runtime' flags=0 shape=4 row=0 kind=4 parent=3 link=0 'cudaLaunchKernel'\n"
+        "event 5 track=2 ts=110 ph=B cat='' flags=2 shape=3 row=1 kind=0 'open'\n"
+        "event 6 track=3 ts=20 dur=30 ph=X cat='kernel' flags=0 shape=5 row=0 kind=5 link=0 'k'\n"
+        "flow 0 track=2 ts=10 ph=s id=4 event=4 'ac2g'\n"
+        "link 0 id=9 source=0: 4 6\n"
+        "step 0 number=3 begin=5 end=105 work_end=50 source=0 'ProfilerStep#3'\n"
+        "health events=8\n"
+        "health X=3\n";
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_trace *t;
+    struct rp_out *out;
+    const char *text;
+    size_t n;
+
+    UNUSED_STATE(state);
+    for (int frozen = 0; frozen < 2; frozen++) {
+        assert_ok(rp_out_open_memory(&out, &err), &err);
+        assert_ok(rp_builder_finish_dump(build_rows(rows, 8), frozen ? "freeze" : "health", out, &t,
+                                         &err),
+                  &err);
+        text = rp_out_borrow_memory(out, &n);
+        assert_memory_equal(text, frozen ? "frozen\n" : lines, frozen ? 7 : sizeof lines - 1);
+        assert_true(frozen ? n == 7 : strstr(text, "\nhealth unended=1\n") != NULL);
+        rp_trace_free(t);
+        rp_out_abandon(out);
+    }
+}
+
 /* The last ones share an origin, but keep what they are; nothing fails. */
 static void test_too_many_origins(void **state)
 {
@@ -432,6 +483,7 @@ int test_build(void)
         cmocka_unit_test(test_totals),
         cmocka_unit_test(times_are_moved_into_the_range),
         cmocka_unit_test(test_dump_names_the_pass),
+        cmocka_unit_test(test_dump_shows_everything),
     };
 
     return cmocka_run_group_tests_name("build", tests, NULL, NULL);
