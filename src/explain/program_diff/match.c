@@ -398,14 +398,13 @@ static enum rp_code match_dead(struct match_ctx *t)
 
 static enum rp_code match_all(struct match_ctx *t, struct pair entries)
 {
-    size_t n = t->m->left.p->nops + t->m->left.p->computations.n;
-    size_t m = t->m->right.p->nops + t->m->right.p->computations.n;
+    const struct rp_program *left = t->m->left.p, *right = t->m->right.p;
     bool whole = entries.left == RP_NONE;
 
     if (whole)
-        entries = (struct pair){t->m->left.p->entry, t->m->right.p->entry};
-    t->a = RP_ARENA_NEW(t->arena, struct keyed, n + 1);
-    t->b = RP_ARENA_NEW(t->arena, struct keyed, m + 1);
+        entries = (struct pair){left->entry, right->entry};
+    t->a = RP_ARENA_NEW(t->arena, struct keyed, left->nops + left->computations.n + 1);
+    t->b = RP_ARENA_NEW(t->arena, struct keyed, right->nops + right->computations.n + 1);
     RP_TRY(rp_err_need(t->a && t->b, t->err, "comparing programs"));
     if (entries.left == RP_NONE || entries.right == RP_NONE)
         return RP_OK;

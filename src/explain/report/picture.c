@@ -76,7 +76,7 @@ static void lane_hint(const struct rp_view_lane *lane, char *out, size_t cap)
     for (int s = 1; s <= RP_LANE_STATES; s++) {
         int k = s % RP_LANE_STATES; /* idle last */
 
-        if (!lane->ns[k] || lane->total_ns <= 0 || n >= cap)
+        if (!lane->ns[k] || n >= cap)
             continue;
         rp_units_format((double)lane->ns[k] / (double)lane->total_ns, RP_UNIT_RATIO, share,
                         sizeof share);

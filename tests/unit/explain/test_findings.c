@@ -914,9 +914,31 @@ static void experts_run_in_a_loop(void **state)
     assert_int_equal(lost_to_experts("gppggpggppggpggppggpggppggpg"), 0);
 }
 
+/* It is shown where it is exposed. */
+static void exposed_transfers_are_marked(void **state)
+{
+    const struct rp_report_finding *found;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    set_up(&b);
+    b.chain.transfer_ns = 20 * MS;
+    found = ask(&b, &rp_finding_exposed_comm);
+    assert_non_null(found);
+    assert_int_equal(found->lost_ns, 20 * MS);
+    assert_true(found->where.exposed);
+    check_kind(&b, &rp_finding_exposed_comm, "device");
+    b.part.on_device = false;
+    check_kind(&b, &rp_finding_exposed_comm, "host");
+    b.chain.transfer_ns = 999 * US;
+    assert_null(ask(&b, &rp_finding_exposed_comm));
+    rp_arena_release(&b.arena);
+}
+
 int test_findings(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exposed_transfers_are_marked),
         cmocka_unit_test(a_finding_costs_a_hundredth_of_the_span),
         cmocka_unit_test(host_work_is_told_apart),
         cmocka_unit_test(late_ranks_are_told_apart),

@@ -360,6 +360,28 @@ static void finds_what_layers_keep(void **state)
     free(p);
 }
 
+/* A byte is an allocation, as are many. */
+static void small_allocations_count(void **state)
+{
+    struct profile *p = malloc(sizeof *p);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_result *result;
+
+    UNUSED_STATE(state);
+    begin_profile(p, 500);
+    add_memory(p, 10, 1, 16, 1);
+    add_memory(p, 20, 1, 32, 100);
+    add_memory(p, 30, 1, 16, -1);
+    result = ask_profile(p, &import);
+    assert_int_equal(value_of(result, "devices.0.allocations"), 2);
+    assert_int_equal(value_of(result, "devices.0.frees"), 1);
+    assert_int_equal(value_of(result, "devices.0.allocated_bytes"), 101);
+    assert_int_equal(value_of(result, "devices.0.peak_bytes"), 601);
+    rp_result_free(result);
+    rp_import_release(&import);
+    free(p);
+}
+
 int test_memory(void);
 /* ------------------------------------------------------------------ edges */
 
@@ -488,6 +510,7 @@ static void long_paths_of_modules_are_cut(void **state)
 int test_memory(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_allocations_count),
         cmocka_unit_test(tells_categories_by_phases),
         cmocka_unit_test(names_operator_module_and_line),
         cmocka_unit_test(the_peak_is_the_first),

@@ -4,6 +4,8 @@
 #include "explain/report/report.h"
 #include "trace/trace_fixtures.h"
 
+#include <math.h>
+
 extern const struct rp_question_row rp_ask_report;
 
 #define MS 1000000
@@ -464,6 +466,7 @@ static void an_empty_trace_gets_a_report(void **state)
     UNUSED_STATE(state);
     assert_int_equal(root->ranks[0].window_ns, 0);
     assert_int_equal(root->nfindings, 0);
+    assert_true(isnan(root->step_share)); /* there are no steps */
     rp_result_free(result);
     rp_trace_free(t);
 }

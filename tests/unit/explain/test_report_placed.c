@@ -452,9 +452,45 @@ static void small_shares_and_unlike_steps_are_said(void **state)
     rp_arena_release(&arena);
 }
 
+#define THREE "[\"c10::BFloat16\", \"c10::BFloat16\", \"c10::BFloat16\"]"
+
+/* Which of the sizes of a product is odd: a bias comes before its matrices, the weights of a linear
+   layer are transposed, and a batch has a dimension more. */
+static void sizes_of_products(void **state)
+{
+    static const struct {
+        const char *op, *dims, *kernel, *why;
+    } cases[] = {
+        {"aten::addmm", "[[4096], [4096, 4095], [4095, 4096]]", "gemm_nn_align1",
+         "K = 4095 is odd, the kernel is align1"},
+        {"aten::mm", "[[4096, 4096], [4096, 4095]]", "gemm_nn_align1",
+         "N = 4095 is odd, the kernel is align1"},
+        {"aten::mm", "[[4096, 4096], [4096, 4095]]", "gemm_nn_align16", "N = 4095 is odd"},
+        {"aten::mm", "[[4096, 4092], [4092, 4096]]", "gemm_nn", "K = 4092 is not a multiple of 8"},
+        {"aten::mm", "[[4096, 4096], [4096, 4092]]", "gemm_nn", "N = 4092 is not a multiple of 8"},
+        {"aten::bmm", "[[8, 2048, 2049], [8, 2049, 2048]]", "gemm_nn", "K = 2049 is odd"},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct row rows[] = {
+            DEVICE, CALL(1, cases[i].op, cases[i].dims, THREE, cases[i].kernel, 2000)};
+        struct rp_arena arena = RP_ARENA_INIT;
+        struct rp_report_part part;
+
+        PLACE(rows, &arena, &part);
+        if (slow.n != 1)
+            fail_msg("case %zu", i);
+        assert_string_equal(kind_of_first(), "alignment");
+        assert_string_equal(slow.at[0].why, cases[i].why);
+        rp_arena_release(&arena);
+    }
+}
+
 int test_report_placed(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_of_products),
         cmocka_unit_test(an_odd_size_is_the_reason),
         cmocka_unit_test(full_precision_is_the_reason),
         cmocka_unit_test(convolutions_are_told_apart),

@@ -306,9 +306,33 @@ static void shapes_that_are_missing_have_an_edge(void **state)
     assert_false(shapes_are_missed(900));
 }
 
+/* A list of tensors is shown by its first one, however the file is written. */
+static void lists_of_tensors_are_counted(void **state)
+{
+    static const char *const dims[] = {"[[[2, 3], [4, 5]], []]", "[ [ [2, 3], [4, 5] ], [ ] ]",
+                                       "[[\t[2, 3],\n[4, 5]], []]"};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++) {
+        const struct row some[] = {
+            {'X', "cpu_op", "aten::cat", 1, 1, 0, 100, DIMS(dims[i])},
+            {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 5, 11},
+            {'X', "kernel", "cat", 0, 7, 1000, 500, 11, 7},
+        };
+        struct rp_trace *t = TRACE_OF(some);
+        struct rp_result *result =
+            ASK_TRACES(roofline, &t, 1, {"limit", "0"}, {"peak", "flops=1e12,bytes=1e12"});
+
+        assert_string_equal(find_row(result->root, "aten::cat")->shape, "[2,3] … 2 tensors");
+        rp_result_free(result);
+        rp_trace_free(t);
+    }
+}
+
 int test_roofline(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_of_tensors_are_counted),
         cmocka_unit_test(each_kernel_is_counted_once),
         cmocka_unit_test(shares_and_savings_follow_from_the_peaks),
         cmocka_unit_test(notes_are_about_this_recording),
