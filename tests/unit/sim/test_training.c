@@ -353,12 +353,22 @@ static void a_captured_adam_becomes_capturable(void **state)
 
 static void what_runs_again_is_in_the_backward_pass(void **state)
 {
+    struct rp_err err = RP_ERR_INIT;
     struct bench b;
 
     UNUSED_STATE(state);
     training_init(&b, &adamw);
     apply(&b, "recompute=gelu_fwd");
     assert_int_equal(dur_of(&b, "gelu_bwd"), 50000);
+    assert_int_equal(b.run.way, RP_WAY_LONGER);
+    bench_release(&b);
+    training_init(&b, &adamw);
+    apply(&b, "recompute=gelu_fwd+scale:gpu=0.5"); /* which way is not known then */
+    assert_int_equal(b.run.way, RP_WAY_ANY);
+    bench_release(&b);
+    training_init(&b, &adamw);
+    assert_code(rp_whatif_apply(&b.run, "recompute=multi_tensor", &err), RP_UNSUPPORTED);
+    assert_contains(err.text, "nothing outside the backward pass matches");
     bench_release(&b);
     training_init(&b, &adamw);
     apply(&b, "recompute=aten::gelu"); /* and what its operator launched, and the host's part */

@@ -359,6 +359,51 @@ static void a_run_in_16_bits_is_not_asked_again(void **state)
     assert_contains(err.text, "run in 16 bits already");
 }
 
+/* What tf32 says where `kernel` takes 30 us of the 100 us of a step, and a product runs outside. */
+static enum rp_whatif_verdict verdict_of_tf32(const char *kernel, int64_t dur_ns,
+                                              struct rp_err *err)
+{
+    const struct row rows[] = {{'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 500000},
+                               {'X', "cpu_op", "aten::mm", 1, 1, 500, 9000},
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1000, 2000, 1},
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 3000, 2000, 2},
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 5000, 2000, 3},
+                               {'X', "kernel", "sgemm_128", 0, 7, 10000, 30000, 1, 7},
+                               {'X', "kernel", kernel, 0, 7, 100000, dur_ns, 2, 7},
+                               {'X', "kernel", "plain", 0, 7, 200000, 70000 - dur_ns, 3, 7},
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 600000, 2000, 4},
+                               {'X', "kernel", "sgemm_out", 0, 7, 610000, 50000, 4, 7}};
+    struct rp_sim_ratio ratios[64];
+    enum rp_whatif_verdict verdict;
+    struct bench b;
+
+    *err = (struct rp_err)RP_ERR_INIT;
+    ROWS_INIT(&b, rows);
+    for (size_t i = 0; i < 64; i++)
+        ratios[i] = (struct rp_sim_ratio){.ratio = 0.2f};
+    b.parts[0].ratios.at = ratios;
+    b.parts[0].ratios.n = 64;
+    b.parts[0].gpu = "NVIDIA H100 80GB HBM3";
+    b.parts[0].recorder.framework = RP_FRAMEWORK_PYTORCH;
+    verdict = rp_whatif_applies(&rp_whatif_tf32, &b.run, err);
+    memset(&b.parts[0].ratios, 0, sizeof b.parts[0].ratios);
+    bench_release(&b);
+    return verdict;
+}
+
+static void products_in_fp32_are_a_part_of_the_step(void **state)
+{
+    struct rp_err err;
+
+    UNUSED_STATE(state);
+    assert_int_equal(verdict_of_tf32("sgemm_b", 20000, &err), RP_WHATIF_APPLIES);
+    assert_contains(err.text, "take 50 % of the time of kernels");
+    assert_int_equal(verdict_of_tf32("hgemm_b", 20000, &err), RP_WHATIF_APPLIES);
+    assert_contains(err.text, "take 30 % of the time of kernels");
+    assert_int_equal(verdict_of_tf32("cutlass_b", 29999, &err), RP_WHATIF_APPLIES);
+    assert_int_equal(verdict_of_tf32("cutlass_b", 30000, &err), RP_WHATIF_UNSURE);
+}
+
 /* Where more than half of the products are in 16 bits, the other operators are in 32 on purpose. */
 static void mixed_precision_has_an_edge(void **state)
 {
@@ -543,6 +588,7 @@ int test_whatif_numbers(void)
         cmocka_unit_test(a_graph_keeps_waits_that_nothing_explains),
         cmocka_unit_test(the_model_says_what_tf32_gains),
         cmocka_unit_test(a_run_in_16_bits_is_not_asked_again),
+        cmocka_unit_test(products_in_fp32_are_a_part_of_the_step),
         cmocka_unit_test(mixed_precision_has_an_edge),
         cmocka_unit_test(processes_of_one_machine_are_numbered_so),
         cmocka_unit_test(a_run_without_an_optimizer_cannot_fuse_it),
