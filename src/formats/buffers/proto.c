@@ -295,14 +295,6 @@ static enum rp_code read_lives(struct proto_reader *r, struct rp_proto_cursor c)
     return code == RP_OK ? rp_proto_finish(&c, r->err) : code;
 }
 
-static enum rp_code add_live(struct proto_reader *r, const struct rp_buffer_value *v)
-{
-    struct rp_live_buffer live = {v->name, v->bytes};
-
-    r->b->peak_bytes += v->bytes;
-    return rp_vec_push(&r->b->live, live, r->err);
-}
-
 /* Collects the live values of one trace at its peak. */
 static enum rp_code read_trace(struct proto_reader *r, struct rp_proto_cursor c)
 {
@@ -317,8 +309,13 @@ static enum rp_code read_trace(struct proto_reader *r, struct rp_proto_cursor c)
     if (code == RP_OK)
         code = run_events(r, c, at, &peak, &at, &open);
     for (i = 0; code == RP_OK && i < r->b->values.n; i++)
-        if (rp_map_get(&open, (uint64_t)r->b->values.at[i].id) == 1)
-            code = add_live(r, &r->b->values.at[i]);
+        if (rp_map_get(&open, (uint64_t)r->b->values.at[i].id) == 1) {
+            const struct rp_buffer_value *v = &r->b->values.at[i];
+            struct rp_live_buffer live = {v->name, v->bytes};
+
+            r->b->peak_bytes += v->bytes;
+            code = rp_vec_push(&r->b->live, live, r->err);
+        }
     rp_map_release(&open);
     r->b->has_peak = true;
     return code;

@@ -325,26 +325,6 @@ static enum rp_code read_node(struct chakra *r, struct rp_bytes bytes, uint64_t 
     return chakra_end_node(r, &node);
 }
 
-static enum rp_code read_messages(struct chakra *r, const uint8_t *begin, size_t n)
-{
-    const uint8_t *at = begin, *end = begin + n;
-    bool first = true;
-
-    while (at < end) {
-        uint64_t length;
-        const uint8_t *from = rp_proto_varint_at(at, end, &length);
-
-        if (!from || length > (uint64_t)(end - from))
-            return rp_err_set_at(r->err, RP_FORMAT, (uint64_t)(at - begin),
-                                 "a message of the trace is truncated");
-        if (!first)
-            RP_TRY(read_node(r, (struct rp_bytes){from, (size_t)length}, (uint64_t)(from - begin)));
-        first = false;
-        at = from + length;
-    }
-    return chakra_build(r);
-}
-
 static enum rp_code chakra_init(struct chakra *r, const struct rp_read_options *options,
                                 struct rp_import *to, struct rp_err *err)
 {
@@ -365,7 +345,23 @@ static enum rp_code read_binary(struct rp_input *in, const struct rp_read_option
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     RP_TRY(chakra_init(&r, options, to, err));
     to->content_bytes = n;
-    return read_messages(&r, bytes, n);
+
+    const uint8_t *at = bytes, *end = bytes + n;
+    bool first = true;
+    while (at < end) {
+        uint64_t length;
+        const uint8_t *from = rp_proto_varint_at(at, end, &length);
+
+        if (!from || length > (uint64_t)(end - from))
+            return rp_err_set_at(r.err, RP_FORMAT, (uint64_t)(at - bytes),
+                                 "a message of the trace is truncated");
+        if (!first)
+            RP_TRY(
+                read_node(&r, (struct rp_bytes){from, (size_t)length}, (uint64_t)(from - bytes)));
+        first = false;
+        at = from + length;
+    }
+    return chakra_build(&r);
 }
 
 /* Whether two frames follow: GlobalMetadata (a version, or attributes of which the first is the

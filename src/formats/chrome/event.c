@@ -183,43 +183,6 @@ static uint8_t scope_of(const struct rp_json_token *v)
                                : 0;
 }
 
-static enum rp_code set_field(struct rp_chrome *r, struct rp_chrome_event *e,
-                              enum rp_chrome_field field, struct rp_json_token *v,
-                              struct rp_err *err)
-{
-    switch (field) {
-    case RP_CHROME_PH:
-        e->phase = v->kind == RP_JSON_STRING && v->len == 1 ? v->text[0] : 0;
-        return RP_OK;
-    case RP_CHROME_CAT:
-        return rp_chrome_category(r, v, &e->category, err);
-    case RP_CHROME_NAME:
-        if (v->kind == RP_JSON_NULL)
-            return RP_OK;
-        return rp_chrome_intern_name(r, v, &e->name, err);
-    case RP_CHROME_PID:
-        return rp_chrome_set_ident(r, &e->pid, v, false, err);
-    case RP_CHROME_TID:
-        return rp_chrome_set_ident(r, &e->tid, v, false, err);
-    case RP_CHROME_TS:
-        set_ts(e, v);
-        return RP_OK;
-    case RP_CHROME_DUR:
-        set_dur(e, v);
-        return RP_OK;
-    case RP_CHROME_ID:
-        return rp_chrome_set_ident(r, &e->id, v, true, err);
-    case RP_CHROME_BP:
-        e->flow_flags = v->len == 1 && v->text[0] == 'e' ? RP_FLOW_BIND_ENCLOSING : 0;
-        return RP_OK;
-    case RP_CHROME_SCOPE:
-        e->scope = scope_of(v);
-        return RP_OK;
-    default:
-        return RP_OK;
-    }
-}
-
 /* Whether a value may differ in other events of the same template. */
 static bool is_variable(enum rp_chrome_field field, const struct rp_json_token *v)
 {
@@ -261,7 +224,38 @@ static enum rp_code read_field(struct rp_chrome *r, struct rp_chrome_event *e,
         return RP_OK;
     if (is_variable(field, &v))
         RP_TRY(rp_chrome_learn_value(r, field, &v, 0, 0, err));
-    return set_field(r, e, field, &v, err);
+
+    switch (field) {
+    case RP_CHROME_PH:
+        e->phase = v.kind == RP_JSON_STRING && v.len == 1 ? v.text[0] : 0;
+        return RP_OK;
+    case RP_CHROME_CAT:
+        return rp_chrome_category(r, &v, &e->category, err);
+    case RP_CHROME_NAME:
+        if (v.kind == RP_JSON_NULL)
+            return RP_OK;
+        return rp_chrome_intern_name(r, &v, &e->name, err);
+    case RP_CHROME_PID:
+        return rp_chrome_set_ident(r, &e->pid, &v, false, err);
+    case RP_CHROME_TID:
+        return rp_chrome_set_ident(r, &e->tid, &v, false, err);
+    case RP_CHROME_TS:
+        set_ts(e, &v);
+        return RP_OK;
+    case RP_CHROME_DUR:
+        set_dur(e, &v);
+        return RP_OK;
+    case RP_CHROME_ID:
+        return rp_chrome_set_ident(r, &e->id, &v, true, err);
+    case RP_CHROME_BP:
+        e->flow_flags = v.len == 1 && v.text[0] == 'e' ? RP_FLOW_BIND_ENCLOSING : 0;
+        return RP_OK;
+    case RP_CHROME_SCOPE:
+        e->scope = scope_of(&v);
+        return RP_OK;
+    default:
+        return RP_OK;
+    }
 }
 
 /* -------------------------------------------------------------------------- category, origin */

@@ -224,21 +224,6 @@ static const char *get_text(struct fields *f)
     return text;
 }
 
-static void get_field(struct fields *f, struct rp_ctf_field *out)
-{
-    *out = (struct rp_ctf_field){.name = get_text(f)};
-    uint64_t type = get_number(f);
-    out->type = (uint8_t)type;
-    out->is_unsigned = type >> 8 & 1;
-    if (out->type == RP_ARG_STR) {
-        out->text = get_text(f);
-    } else {
-        uint64_t value = get_number(f);
-        memcpy(out->type == RP_ARG_F64 ? (void *)&out->f : &out->i, &value, sizeof value);
-    }
-    f->bad |= !out->name || (out->type == RP_ARG_STR && !out->text);
-}
-
 static enum rp_code bad_message(struct rp_err *err)
 {
     return rp_err_set(err, RP_IO, "invalid data from the libbabeltrace2 process");
@@ -257,8 +242,20 @@ static enum rp_code take_event(struct child_reader *r, struct fields *f, struct 
     uint64_t n = get_number(f);
     if (f->bad || !e.name || n > RP_CTF_FIELDS_MAX)
         return bad_message(err);
-    for (e.nfields = 0; e.nfields < n; e.nfields++)
-        get_field(f, &e.fields[e.nfields]);
+    for (e.nfields = 0; e.nfields < n; e.nfields++) {
+        struct rp_ctf_field *out = &e.fields[e.nfields];
+        *out = (struct rp_ctf_field){.name = get_text(f)};
+        uint64_t type = get_number(f);
+        out->type = (uint8_t)type;
+        out->is_unsigned = type >> 8 & 1;
+        if (out->type == RP_ARG_STR) {
+            out->text = get_text(f);
+        } else {
+            uint64_t value = get_number(f);
+            memcpy(out->type == RP_ARG_F64 ? (void *)&out->f : &out->i, &value, sizeof value);
+        }
+        f->bad |= !out->name || (out->type == RP_ARG_STR && !out->text);
+    }
     if (f->bad)
         return bad_message(err);
     if ((++r->events & 65535) == 0 && o->progress && !o->progress(o->progress_user, r->events, 0))

@@ -77,19 +77,6 @@ static size_t read_names(const char *const *names, size_t n, struct entry *entri
 
 /* ---- missing and guessed names ---- */
 
-/* "jit_f.fusion.3.ptx" belongs to a module "jit_f.fusion" where there is one. */
-static void resolve_guess(struct entry *entry, const struct entry *sure, size_t n)
-{
-    struct entry key = *entry;
-    const char *text = entry->name.module;
-
-    for (const char *dot = strchr(text, '.'); dot; dot = strchr(dot + 1, '.')) {
-        key.name.module_n = (size_t)(dot - text);
-        if (bsearch(&key, sure, n, sizeof *sure, by_module))
-            entry->name.module_n = key.name.module_n;
-    }
-}
-
 /* "module_0007.metadata.textproto" names no module: it belongs to the one of its id, where there is
    exactly one. Nameless entries sort before all others of their id. */
 static void resolve_nameless(struct entry *entry, const struct entry *sure, size_t n)
@@ -104,18 +91,6 @@ static void resolve_nameless(struct entry *entry, const struct entry *sure, size
         return;
     entry->name.module = sure[i].name.module;
     entry->name.module_n = sure[i].name.module_n;
-}
-
-/* On GPUs XLA increments the id before it writes a snapshot: 3977 for module 3976. */
-static void resolve_execution(struct entry *entry, const struct entry *sure, size_t n)
-{
-    struct entry before = *entry;
-
-    if (entry->name.id < 1 || bsearch(entry, sure, n, sizeof *sure, by_module))
-        return;
-    before.name.id--;
-    if (bsearch(&before, sure, n, sizeof *sure, by_module))
-        entry->name.id--;
 }
 
 static enum rp_code resolve_names(struct entry *entries, size_t n, struct rp_err *err)
@@ -133,11 +108,28 @@ static enum rp_code resolve_names(struct entry *entries, size_t n, struct rp_err
             sure[kept++] = sure[i];
     nsure = kept;
     for (size_t i = 0; i < n; i++) {
-        if (!entries[i].name.sure)
-            resolve_guess(&entries[i], sure, nsure);
-        else if (entries[i].name.role == RP_DUMP_EXECUTION)
-            resolve_execution(&entries[i], sure, nsure);
-        else if (!entries[i].name.module_n)
+        if (!entries[i].name.sure) {
+            /* "jit_f.fusion.3.ptx" belongs to a module "jit_f.fusion" where there is one. */
+            struct entry *entry = &entries[i];
+            struct entry key = *entry;
+            const char *text = entry->name.module;
+
+            for (const char *dot = strchr(text, '.'); dot; dot = strchr(dot + 1, '.')) {
+                key.name.module_n = (size_t)(dot - text);
+                if (bsearch(&key, sure, nsure, sizeof *sure, by_module))
+                    entry->name.module_n = key.name.module_n;
+            }
+        } else if (entries[i].name.role == RP_DUMP_EXECUTION) {
+            /* On GPUs XLA increments the id before it writes a snapshot: 3977 for module 3976. */
+            struct entry *entry = &entries[i];
+            struct entry before = *entry;
+
+            if (entry->name.id >= 1 && !bsearch(entry, sure, nsure, sizeof *sure, by_module)) {
+                before.name.id--;
+                if (bsearch(&before, sure, nsure, sizeof *sure, by_module))
+                    entry->name.id--;
+            }
+        } else if (!entries[i].name.module_n)
             resolve_nameless(&entries[i], sure, nsure);
     }
     free(sure);

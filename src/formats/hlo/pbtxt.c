@@ -20,9 +20,10 @@ static const struct {
              {"hlo", &rp_schema_HLO_SNAPSHOT},
              {"name", &rp_schema_HLO_MODULE}};
 
-/* The first byte after spaces and comments. */
-static size_t pbtxt_text_begin(const uint8_t *head, size_t n)
+/* The schema, or NULL; for a bare module, the words after its name decide. */
+static const struct rp_schema *pbtxt_schema(const uint8_t *head, size_t n)
 {
+    /* The first byte after spaces and comments. */
     size_t at = rp_sniff_space(head, n, 0);
 
     while (at < n && head[at] == '#') {
@@ -30,13 +31,6 @@ static size_t pbtxt_text_begin(const uint8_t *head, size_t n)
 
         at = rp_sniff_space(head, n, line ? (size_t)(line - head) : n);
     }
-    return at;
-}
-
-/* The schema, or NULL; for a bare module, the words after its name decide. */
-static const struct rp_schema *pbtxt_schema(const uint8_t *head, size_t n)
-{
-    size_t at = pbtxt_text_begin(head, n);
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t len = strlen(kinds[i].first), behind;

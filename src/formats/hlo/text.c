@@ -36,29 +36,6 @@ bool rp_hlo_text_heading(struct rp_hlo_text *r, const char *word)
     return true;
 }
 
-/* "HloModule name, key=value, ..." */
-static enum rp_code read_header(struct rp_hlo_text *r)
-{
-    if (!rp_hlo_text_heading(r, "HloModule"))
-        return RP_OK;
-    struct rp_slice name = rp_hlo_text_name(r);
-    if (!name.n && rp_hlo_text_peek(r) != ',') /* a fingerprint's text has no names */
-        return RP_HLO_FAIL(r, r->at, "expected the name of the module");
-    RP_TRY(rp_program_string(r->p, name.at, name.n, &r->p->name, r->err));
-    rp_hlo_text_take(r, ':'); /* this is how it was written in 2018 */
-    while (rp_hlo_text_take(r, ',')) {
-        struct rp_slice value;
-        uint32_t key;
-
-        RP_TRY(rp_hlo_text_attr_key(r, &key));
-        rp_hlo_text_space(r);
-        RP_TRY(rp_hlo_text_value(r, &value));
-        RP_TRY(
-            rp_program_add_module_attr(r->p, rp_attr_parse(r->p, key, value.at, value.n), r->err));
-    }
-    return RP_OK;
-}
-
 /* "(a: f32[2], b: s32[]) -> f32[2]": redundant with the instructions, so skipped. */
 static enum rp_code skip_signature(struct rp_hlo_text *r)
 {
@@ -210,7 +187,25 @@ static enum rp_code resolve_calls(struct rp_hlo_text *r)
 
 static enum rp_code read_module(struct rp_hlo_text *r)
 {
-    RP_TRY(read_header(r));
+    /* "HloModule name, key=value, ..." */
+    if (rp_hlo_text_heading(r, "HloModule")) {
+        struct rp_slice name = rp_hlo_text_name(r);
+        if (!name.n && rp_hlo_text_peek(r) != ',') /* a fingerprint's text has no names */
+            return RP_HLO_FAIL(r, r->at, "expected the name of the module");
+        RP_TRY(rp_program_string(r->p, name.at, name.n, &r->p->name, r->err));
+        rp_hlo_text_take(r, ':'); /* this is how it was written in 2018 */
+        while (rp_hlo_text_take(r, ',')) {
+            struct rp_slice value;
+            uint32_t key;
+
+            RP_TRY(rp_hlo_text_attr_key(r, &key));
+            rp_hlo_text_space(r);
+            RP_TRY(rp_hlo_text_value(r, &value));
+            RP_TRY(rp_program_add_module_attr(r->p, rp_attr_parse(r->p, key, value.at, value.n),
+                                              r->err));
+        }
+    }
+
     RP_TRY(rp_hlo_text_frames(r));
     r->bodies = has_bodies(r);
     for (rp_hlo_text_space(r); r->at < r->end && *r->at; rp_hlo_text_space(r)) {

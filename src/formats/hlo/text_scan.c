@@ -238,25 +238,6 @@ static enum rp_code read_dimensions(struct rp_hlo_text *r, int64_t *dims, uint8_
     return rp_hlo_text_expect(r, ']', "after the dimensions of a shape");
 }
 
-static enum rp_code parse_shape(struct rp_hlo_text *r, unsigned depth, uint32_t *id);
-
-static enum rp_code parse_tuple(struct rp_hlo_text *r, unsigned depth, uint32_t *id)
-{
-    RP_VEC_LOCAL(uint32_t, parts);
-    uint32_t part;
-
-    r->at++;
-    if (!rp_hlo_text_take(r, ')')) {
-        do {
-            rp_hlo_text_space(r);
-            RP_TRY(parse_shape(r, depth + 1, &part));
-            RP_TRY(rp_vec_push(&parts, part, r->err));
-        } while (rp_hlo_text_take(r, ','));
-        RP_TRY(rp_hlo_text_expect(r, ')', "after the parts of a tuple shape"));
-    }
-    return rp_program_tuple(r->p, parts.at, parts.n, id, r->err);
-}
-
 static enum rp_code parse_shape(struct rp_hlo_text *r, unsigned depth, uint32_t *id)
 {
     const char *from = r->at;
@@ -267,8 +248,21 @@ static enum rp_code parse_shape(struct rp_hlo_text *r, unsigned depth, uint32_t 
 
     if (depth > 64 || depth > r->limits.depth)
         return RP_HLO_FAIL(r, from, "tuples nested too deeply");
-    if (rp_hlo_text_peek(r) == '(')
-        return parse_tuple(r, depth, id);
+    if (rp_hlo_text_peek(r) == '(') {
+        RP_VEC_LOCAL(uint32_t, parts);
+        uint32_t part;
+
+        r->at++;
+        if (!rp_hlo_text_take(r, ')')) {
+            do {
+                rp_hlo_text_space(r);
+                RP_TRY(parse_shape(r, depth + 1, &part));
+                RP_TRY(rp_vec_push(&parts, part, r->err));
+            } while (rp_hlo_text_take(r, ','));
+            RP_TRY(rp_hlo_text_expect(r, ')', "after the parts of a tuple shape"));
+        }
+        return rp_program_tuple(r->p, parts.at, parts.n, id, r->err);
+    }
     struct rp_slice name = rp_hlo_text_name(r);
     unsigned elem = rp_elem_find(name.at, name.n);
     if (elem == RP_ELEM_INVALID)

@@ -212,22 +212,6 @@ static void put_sdy(struct writer *w, uint64_t code, struct rp_bc_cursor *c, uns
 
 /* ---- all attributes ---- */
 
-static void put_dictionary(struct writer *w, struct rp_bc_cursor *c, unsigned depth)
-{
-    size_t n = rp_bc_count(w->b, c);
-
-    put(w, "{");
-    for (size_t i = 0; i < n && w->b->code == RP_OK; i++) {
-        struct rp_slice name = rp_bc_attr_string(w->b, rp_bc_varint(w->b, c));
-
-        put(w, i ? ", " : "");
-        put_name(w, name);
-        put(w, " = ");
-        put_attr(w, rp_bc_varint(w->b, c), depth + 1);
-    }
-    put(w, "}");
-}
-
 static void put_dot_algorithm(struct writer *w, struct rp_bc_cursor *c)
 {
     static const char *const types[] = {"lhs_precision_type", "rhs_precision_type",
@@ -265,7 +249,18 @@ static void put_nested(struct writer *w, uint64_t index, unsigned depth)
     } else if ((vhlo && code == 1) || (builtin && code == 0)) {
         put_joined(w, &c, "[", "]", depth);
     } else if ((vhlo && code == 6) || (builtin && code == 1)) {
-        put_dictionary(w, &c, depth);
+        size_t n = rp_bc_count(w->b, &c);
+
+        put(w, "{");
+        for (size_t i = 0; i < n && w->b->code == RP_OK; i++) {
+            struct rp_slice name = rp_bc_attr_string(w->b, rp_bc_varint(w->b, &c));
+
+            put(w, i ? ", " : "");
+            put_name(w, name);
+            put(w, " = ");
+            put_attr(w, rp_bc_varint(w->b, &c), depth + 1);
+        }
+        put(w, "}");
     } else if ((vhlo && code == 17) || (builtin && code == 6)) {
         rp_bc_type(w->b, rp_bc_varint(w->b, &c), &type);
         put_type(w, &type);

@@ -321,9 +321,10 @@ enum rp_code rp_mlir_callee(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
 
 /* ---- what HLO does not have ---- */
 
-/* The text between the operands and the types, from the first word that is not an operand. */
-static struct rp_slice other_text(const struct rp_mlir_attrs *attrs)
+enum rp_code rp_mlir_keep_text(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
+                               uint32_t operation)
 {
+    /* The text between the operands and the types, from the first word that is not an operand. */
     const char *at = attrs->at, *end = attrs->end;
 
     while (at < end && (*at == ' ' || *at == ',' || *at == '(' || *at == ')' || *at == '%')) {
@@ -337,13 +338,8 @@ static struct rp_slice other_text(const struct rp_mlir_attrs *attrs)
         end--;
     if (memchr(at, '%', (size_t)(end - at)))
         end = at;
-    return (struct rp_slice){at, (uint32_t)(end - at), 0};
-}
+    struct rp_slice text = (struct rp_slice){at, (uint32_t)(end - at), 0};
 
-enum rp_code rp_mlir_keep_text(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
-                               uint32_t operation)
-{
-    struct rp_slice text = other_text(attrs);
     bool shardy = strncmp(rp_program_text(r->p, operation), "sdy.", 4) == 0;
     uint32_t key = RP_ATTR_SHARDING;
 

@@ -194,30 +194,6 @@ static enum rp_code read_defaults(const struct rp_perfetto_packet *packet, struc
 
 /* ------------------------------------------------------------------ metadata */
 
-static void put_json(struct rp_perfetto *r, const struct rp_proto_item *it)
-{
-    switch (RP_PROTO_KEY(it->number, it->wire)) {
-    case RP_PROTO_KEY(RP_PFT_METADATA_STRING_VALUE, RP_WIRE_BYTES):
-        rp_emit_reset(&r->json);
-        rp_emit_escaped(&r->json, RP_IN_JSON, (const char *)it->bytes.at, it->bytes.n);
-        break;
-    case RP_PROTO_KEY(RP_PFT_METADATA_BOOL_VALUE, RP_WIRE_VARINT):
-        rp_emit_reset(&r->json);
-        rp_emit_text(&r->json, it->value ? "true" : "false");
-        break;
-    case RP_PROTO_KEY(RP_PFT_METADATA_INT_VALUE, RP_WIRE_VARINT):
-        rp_emit_reset(&r->json);
-        rp_emit_i64(&r->json, (int64_t)it->value);
-        break;
-    case RP_PROTO_KEY(RP_PFT_METADATA_JSON_VALUE, RP_WIRE_BYTES):
-        rp_emit_reset(&r->json);
-        rp_emit_bytes(&r->json, (const char *)it->bytes.at, it->bytes.n);
-        break;
-    default:
-        break;
-    }
-}
-
 /* Reads a key and its value, like those at the top of Chrome's JSON. */
 static enum rp_code read_metadata(struct rp_perfetto *r, struct rp_proto_cursor c,
                                   struct rp_err *err)
@@ -230,8 +206,28 @@ static enum rp_code read_metadata(struct rp_perfetto *r, struct rp_proto_cursor 
     while (rp_proto_next(&c, &it)) {
         if (it.number == RP_PFT_METADATA_NAME && it.wire == RP_WIRE_BYTES)
             name = it.bytes;
-        else
-            put_json(r, &it);
+        else {
+            switch (RP_PROTO_KEY(it.number, it.wire)) {
+            case RP_PROTO_KEY(RP_PFT_METADATA_STRING_VALUE, RP_WIRE_BYTES):
+                rp_emit_reset(&r->json);
+                rp_emit_escaped(&r->json, RP_IN_JSON, (const char *)it.bytes.at, it.bytes.n);
+                break;
+            case RP_PROTO_KEY(RP_PFT_METADATA_BOOL_VALUE, RP_WIRE_VARINT):
+                rp_emit_reset(&r->json);
+                rp_emit_text(&r->json, it.value ? "true" : "false");
+                break;
+            case RP_PROTO_KEY(RP_PFT_METADATA_INT_VALUE, RP_WIRE_VARINT):
+                rp_emit_reset(&r->json);
+                rp_emit_i64(&r->json, (int64_t)it.value);
+                break;
+            case RP_PROTO_KEY(RP_PFT_METADATA_JSON_VALUE, RP_WIRE_BYTES):
+                rp_emit_reset(&r->json);
+                rp_emit_bytes(&r->json, (const char *)it.bytes.at, it.bytes.n);
+                break;
+            default:
+                break;
+            }
+        }
     }
     RP_TRY(rp_proto_finish(&c, err));
     if (!name.n || !rp_emit_length(&r->json))

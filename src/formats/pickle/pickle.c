@@ -626,18 +626,6 @@ static enum rp_code reduce(struct pickle_reader *r)
 
 /* ------------------------------------------------------------------ instructions */
 
-static enum rp_code drop_value(struct pickle_reader *r)
-{
-    if (stack_room(r)) {
-        r->stack.n--;
-        return RP_OK;
-    }
-    if (!r->marks.n)
-        return pickle_error(r, "the stack has too few values");
-    r->marks.n--;
-    return RP_OK;
-}
-
 static enum rp_code duplicate(struct pickle_reader *r)
 {
     RP_TRY(need_values(r, 1));
@@ -659,7 +647,14 @@ static enum rp_code execute_old(struct pickle_reader *r)
     case '(':
         return push_mark(r);
     case '0':
-        return drop_value(r);
+        if (stack_room(r)) {
+            r->stack.n--;
+            return RP_OK;
+        }
+        if (!r->marks.n)
+            return pickle_error(r, "the stack has too few values");
+        r->marks.n--;
+        return RP_OK;
     case '1': {
         return pop_mark(r, &r->stack.n);
     }

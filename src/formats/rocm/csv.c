@@ -504,51 +504,6 @@ static enum rp_code read_beside(struct csv_reader *r, const char *name)
     return code;
 }
 
-static enum rp_code read_all(struct csv_reader *r, struct rp_input *in,
-                             const struct rp_read_options *options, struct rp_import *to)
-{
-    const char *name = rp_input_borrow_name(in);
-    int64_t begin_ns = rp_clock_ns();
-
-    RP_TRY(rp_activity_init(r->a, in, options, rp_format_rocprof_csv.name, r->err));
-
-    /* The number at the start of a file name, which rocprofv3 makes the process id. */
-    const char *base = strrchr(name, '/');
-    int64_t pid;
-    base = base ? base + 1 : name;
-    size_t n = strspn(base, "0123456789");
-    r->pid = n && base[n] == '_' && !rp_decimal_parse(base, n, 0, &pid) ? pid : 0;
-    bool kernels = first_line_has(r->a->t.bytes, r->a->t.n, "Kernel_Name") &&
-                   !first_line_has(r->a->t.bytes, r->a->t.n, "Counter_Name");
-    to->beside_another = is_read_by_another(r, name);
-    if (!to->beside_another && first_line_has(r->a->t.bytes, r->a->t.n, "Start_Timestamp"))
-        RP_TRY(read_beside(r, name));
-    RP_TRY(rp_activity_add_rank(r->a, (uint64_t)r->pid, 0, r->err));
-    RP_TRY(rp_activity_order_ranks(r->a, r->err));
-    RP_TRY(read_file(r, name, r->a->t.bytes, r->a->t.n));
-    if (!kernels) {
-        /* Without a file of kernels, adds the dispatches whose counters were read. Files of 2024
-           have no times, so these dispatches are placed one nanosecond apart. */
-        for (size_t i = 0; i < r->counted.n; i++) {
-            struct counted c = r->counted.at[i];
-            if (i && r->counted.at[i - 1].process == c.process &&
-                r->counted.at[i - 1].dispatch == c.dispatch)
-                continue;
-            if (r->no_times)
-                c.e.begin_ns = c.e.end_ns = (int64_t)i + 1;
-            add_counters(r, c.process, c.dispatch, &c.e);
-            RP_TRY(rp_activity_add(r->a, &c.e, r->err));
-        }
-        if (r->no_times && r->counted.n) {
-            RP_TRY(rp_builder_warn(
-                r->a->t.builder, r->err,
-                "the counters have no times: kernels are in their order, but how long "
-                "they took is not known; record with 'rocprofv3 --kernel-trace' too"));
-        }
-    }
-    return rp_activity_finish(r->a, to, begin_ns, r->err);
-}
-
 static void csv_reader_release(struct csv_reader *r)
 {
     rp_vec_release(&r->counted);
@@ -564,7 +519,47 @@ static enum rp_code read_rocprof_csv(struct rp_input *in, const struct rp_read_o
     struct csv_reader r = {.a = calloc(1, sizeof *r.a), .err = err};
 
     RP_TRY(rp_err_need(r.a, err, "reading a trace"));
-    return read_all(&r, in, options, to);
+
+    const char *name = rp_input_borrow_name(in);
+    int64_t begin_ns = rp_clock_ns();
+
+    RP_TRY(rp_activity_init(r.a, in, options, rp_format_rocprof_csv.name, r.err));
+
+    /* The number at the start of a file name, which rocprofv3 makes the process id. */
+    const char *base = strrchr(name, '/');
+    int64_t pid;
+    base = base ? base + 1 : name;
+    size_t n = strspn(base, "0123456789");
+    r.pid = n && base[n] == '_' && !rp_decimal_parse(base, n, 0, &pid) ? pid : 0;
+    bool kernels = first_line_has(r.a->t.bytes, r.a->t.n, "Kernel_Name") &&
+                   !first_line_has(r.a->t.bytes, r.a->t.n, "Counter_Name");
+    to->beside_another = is_read_by_another(&r, name);
+    if (!to->beside_another && first_line_has(r.a->t.bytes, r.a->t.n, "Start_Timestamp"))
+        RP_TRY(read_beside(&r, name));
+    RP_TRY(rp_activity_add_rank(r.a, (uint64_t)r.pid, 0, r.err));
+    RP_TRY(rp_activity_order_ranks(r.a, r.err));
+    RP_TRY(read_file(&r, name, r.a->t.bytes, r.a->t.n));
+    if (!kernels) {
+        /* Without a file of kernels, adds the dispatches whose counters were read. Files of 2024
+           have no times, so these dispatches are placed one nanosecond apart. */
+        for (size_t i = 0; i < r.counted.n; i++) {
+            struct counted c = r.counted.at[i];
+            if (i && r.counted.at[i - 1].process == c.process &&
+                r.counted.at[i - 1].dispatch == c.dispatch)
+                continue;
+            if (r.no_times)
+                c.e.begin_ns = c.e.end_ns = (int64_t)i + 1;
+            add_counters(&r, c.process, c.dispatch, &c.e);
+            RP_TRY(rp_activity_add(r.a, &c.e, r.err));
+        }
+        if (r.no_times && r.counted.n) {
+            RP_TRY(rp_builder_warn(
+                r.a->t.builder, r.err,
+                "the counters have no times: kernels are in their order, but how long "
+                "they took is not known; record with 'rocprofv3 --kernel-trace' too"));
+        }
+    }
+    return rp_activity_finish(r.a, to, begin_ns, r.err);
 }
 
 /* Whether the line has all these titles, in any order. */

@@ -429,21 +429,6 @@ static enum rp_code add_kernel(struct json_reader *r, const struct record *rec)
     return rp_activity_add(r->a, &e, r->err);
 }
 
-static enum rp_code add_copy(struct json_reader *r, const struct record *rec)
-{
-    struct rp_activity_event e = event_of(r, rec);
-    int64_t to = device_of(r, rec->agent), from = device_of(r, rec->from_agent);
-    size_t n;
-
-    e.kind = RP_ACTIVITY_MEMCPY;
-    e.device = to >= 0 ? to : from >= 0 ? from : 0;
-    const char *direction = rp_texts_borrow(&r->of->operations, operation_of(rec), &n);
-    RP_TRY(rp_proto_trace_word(&r->a->t, rp_rocm_copy_name(direction), &e.name, r->err));
-    if (rec->has_bytes)
-        RP_TRY(rp_activity_int(r->a, &e, "bytes", rec->bytes, r->err));
-    return rp_activity_add(r->a, &e, r->err);
-}
-
 /* ------------------------------------------------------------------ lists of records */
 
 /* COUNTED are dispatches whose counters were collected; they become kernels if there are no
@@ -676,9 +661,20 @@ static enum rp_code add_events(struct json_reader *r)
 
             if (is_kernel(r->of, rec))
                 RP_TRY(add_kernel(r, rec));
-            else if (rec->list == COPIES)
-                RP_TRY(add_copy(r, rec));
-            else if (rec->list == CALLS) {
+            else if (rec->list == COPIES) {
+                struct rp_activity_event e = event_of(r, rec);
+                int64_t to = device_of(r, rec->agent), from = device_of(r, rec->from_agent);
+                size_t n;
+
+                e.kind = RP_ACTIVITY_MEMCPY;
+                e.device = to >= 0 ? to : from >= 0 ? from : 0;
+                const char *direction = rp_texts_borrow(&r->of->operations, operation_of(rec), &n);
+                RP_TRY(
+                    rp_proto_trace_word(&r->a->t, rp_rocm_copy_name(direction), &e.name, r->err));
+                if (rec->has_bytes)
+                    RP_TRY(rp_activity_int(r->a, &e, "bytes", rec->bytes, r->err));
+                RP_TRY(rp_activity_add(r->a, &e, r->err));
+            } else if (rec->list == CALLS) {
                 /* Adds a call, a range of roctx or an allocation, which are all on the host. */
                 struct rp_activity_event e = event_of(r, rec);
                 size_t n;
@@ -700,19 +696,6 @@ static enum rp_code add_events(struct json_reader *r)
         rp_vec_release(&r->of->records);
     }
     return RP_OK;
-}
-
-static void release_reader(struct json_reader *r)
-{
-    for (size_t i = 0; i < r->processes.n; i++) {
-        struct process *p = &r->processes.at[i];
-
-        RP_EACH(rp_texts_release, &p->kinds, &p->operations, &p->markers, &p->kernels);
-        rp_map_release(&p->agents);
-        rp_rocm_values_release(&p->values);
-        rp_vec_release(&p->records);
-    }
-    rp_vec_release(&r->processes);
 }
 
 /* If a text ends early, the complete records before its end are used. */
@@ -767,7 +750,17 @@ static enum rp_code read_rocprof_json(struct rp_input *in, const struct rp_read_
 
     RP_TRY(rp_err_need(r.a, err, "reading a trace"));
     enum rp_code code = read_all(&r, in, options, to);
-    release_reader(&r);
+
+    for (size_t i = 0; i < r.processes.n; i++) {
+        struct process *p = &r.processes.at[i];
+
+        RP_EACH(rp_texts_release, &p->kinds, &p->operations, &p->markers, &p->kernels);
+        rp_map_release(&p->agents);
+        rp_rocm_values_release(&p->values);
+        rp_vec_release(&p->records);
+    }
+    rp_vec_release(&r.processes);
+
     rp_activity_release(r.a);
     free(r.a);
     return code;

@@ -384,31 +384,6 @@ static bool is_reached(const struct needs *n, const char *tensor)
     return rp_map_get(&n->reached, input_hash(text)) != RP_MAP_NONE;
 }
 
-static enum rp_code keep_needed(struct needs *n, struct rp_arena *arena, struct rp_tf_ports *ports)
-{
-    struct rp_tf_port_name port;
-    size_t kept = 0;
-
-    for (size_t i = 0; i < ports->feeds.n; i++)
-        if (is_reached(n, ports->feeds.at[i].tensor))
-            ports->feeds.at[kept++] = ports->feeds.at[i];
-    ports->feeds.n = kept;
-    ports->variables.n = 0;
-    for (size_t i = 0; i < n->nodes.n; i++) {
-        const struct node *node = &n->nodes.at[i];
-
-        if (!is_variable(node->op) ||
-            rp_map_get(&n->reached, rp_hash_bytes(node->name.at, node->name.n)) == RP_MAP_NONE)
-            continue;
-        RP_TRY(add_port(arena, node, &port, n->err));
-        if (node->shared.n)
-            port.name = rp_arena_copy(arena, (const char *)node->shared.at, node->shared.n);
-        RP_TRY(rp_err_need(port.name, n->err, "reading a graph"));
-        RP_TRY(rp_vec_push(&ports->variables, port, n->err));
-    }
-    return RP_OK;
-}
-
 static void needs_release(struct needs *n)
 {
     RP_EACH(rp_vec_release, &n->nodes, &n->work);
@@ -431,7 +406,28 @@ enum rp_code rp_tf_ports_narrow(struct rp_tf_ports *ports, const char *const *fe
         while (rp_proto_next_bytes(&c, RP_TF_NODE_INPUT, &item))
             RP_TRY(reach_node(&n, item.bytes));
     }
-    return keep_needed(&n, arena, ports);
+
+    /* Keeps what was reached. */
+    struct rp_tf_port_name port;
+    size_t kept = 0;
+    for (size_t i = 0; i < ports->feeds.n; i++)
+        if (is_reached(&n, ports->feeds.at[i].tensor))
+            ports->feeds.at[kept++] = ports->feeds.at[i];
+    ports->feeds.n = kept;
+    ports->variables.n = 0;
+    for (size_t i = 0; i < n.nodes.n; i++) {
+        const struct node *node = &n.nodes.at[i];
+
+        if (!is_variable(node->op) ||
+            rp_map_get(&n.reached, rp_hash_bytes(node->name.at, node->name.n)) == RP_MAP_NONE)
+            continue;
+        RP_TRY(add_port(arena, node, &port, n.err));
+        if (node->shared.n)
+            port.name = rp_arena_copy(arena, (const char *)node->shared.at, node->shared.n);
+        RP_TRY(rp_err_need(port.name, n.err, "reading a graph"));
+        RP_TRY(rp_vec_push(&ports->variables, port, n.err));
+    }
+    return RP_OK;
 }
 
 void rp_tf_ports_release(struct rp_tf_ports *ports)

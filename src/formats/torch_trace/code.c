@@ -99,21 +99,6 @@ static uint32_t place_of(const struct code_reader *r, struct rp_snip name, bool 
     return place != RP_NONE || fragment ? place : rp_torch_nodes_place(second, name);
 }
 
-/* The last name of "view_10, permute_7, mm_1" that has a line. */
-static uint32_t last_place(const struct code_reader *r, struct rp_snip names)
-{
-    uint32_t place = RP_NONE;
-
-    while (names.n && place == RP_NONE) {
-        const char *comma = memrchr(names.at, ',', names.n);
-        size_t from = comma ? (size_t)(comma + 1 - names.at) : 0;
-
-        place = place_of(r, rp_snip_trim((struct rp_snip){names.at + from, names.n - from}), false);
-        names.n = from ? from - 1 : 0;
-    }
-    return place;
-}
-
 /* ------------------------------------------------------------------ comments */
 
 /* The text inside the first brackets after a word. */
@@ -340,7 +325,18 @@ static enum rp_code set_lines(struct code_reader *r, struct rp_torch_call *call)
         call->n = kernel->n;
         return RP_OK;
     }
-    uint32_t place = last_place(r, r->nodes);
+
+    /* The last name of "view_10, permute_7, mm_1" that has a line. */
+    struct rp_snip names = r->nodes;
+    uint32_t place = RP_NONE;
+    while (names.n && place == RP_NONE) {
+        const char *comma = memrchr(names.at, ',', names.n);
+        size_t from = comma ? (size_t)(comma + 1 - names.at) : 0;
+
+        place = place_of(r, rp_snip_trim((struct rp_snip){names.at + from, names.n - from}), false);
+        names.n = from ? from - 1 : 0;
+    }
+
     if (place == RP_NONE)
         return RP_OK;
     call->basis = RP_TORCH_BY_NODE;

@@ -34,26 +34,6 @@ struct log_reader {
 
 /* ------------------------------------------------------------------ lines */
 
-static enum rp_code fill_buffer(struct log_reader *r)
-{
-    size_t got, left = r->buffer.n - r->at;
-
-    if (left && r->at)
-        memmove(r->buffer.at, r->buffer.at + r->at, left);
-    r->buffer.n = left;
-    r->at = 0;
-    if (left > r->limits.token_bytes) { /* keep only the fact that it was there */
-        r->overlong = true;
-        r->buffer.n = 0;
-    }
-    RP_TRY(rp_vec_reserve(&r->buffer, BLOCK_BYTES, r->err));
-    RP_TRY(rp_input_read(r->in, r->buffer.at + r->buffer.n, BLOCK_BYTES, &got, r->err));
-    r->counts->bytes += got;
-    r->buffer.n += got;
-    r->ended = !got;
-    return RP_OK;
-}
-
 /* Reads the next line, without its end; *whole tells whether it has one. At the end of the log
  *line is NULL. */
 static enum rp_code next_line(struct log_reader *r, struct rp_snip *line, bool *whole)
@@ -77,7 +57,23 @@ static enum rp_code next_line(struct log_reader *r, struct rp_snip *line, bool *
             continue;
         }
         seen = n;
-        RP_TRY(fill_buffer(r));
+
+        /* Moves what is left of the buffer to its begin, and reads more behind it. */
+        size_t got, left = r->buffer.n - r->at;
+        if (left && r->at)
+            memmove(r->buffer.at, r->buffer.at + r->at, left);
+        r->buffer.n = left;
+        r->at = 0;
+        if (left > r->limits.token_bytes) { /* keep only the fact that it was there */
+            r->overlong = true;
+            r->buffer.n = 0;
+        }
+        RP_TRY(rp_vec_reserve(&r->buffer, BLOCK_BYTES, r->err));
+        RP_TRY(rp_input_read(r->in, r->buffer.at + r->buffer.n, BLOCK_BYTES, &got, r->err));
+        r->counts->bytes += got;
+        r->buffer.n += got;
+        r->ended = !got;
+
         if (r->overlong)
             seen = 0;
     }

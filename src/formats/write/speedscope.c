@@ -50,43 +50,6 @@ static enum rp_code put_thread(struct scope_writer *w, uint32_t begin, uint32_t 
     return RP_OK;
 }
 
-static enum rp_code put_profile(struct scope_writer *w)
-{
-    const struct rp_call_samples *s = &w->t->samples;
-    uint32_t end;
-
-    rp_emit_text(&w->e, "{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\",\n"
-                        "\"exporter\": \"reprise\",\n");
-
-    /* All frames, which samples name by their index. */
-    rp_emit_text(&w->e, "\"shared\": {\"frames\": [");
-    for (uint32_t i = 0; i < s->nframes; i++) {
-        const struct rp_call_frame *f = &s->frame[i];
-        rp_emit_text(&w->e, i ? ",\n{\"name\": " : "\n{\"name\": ");
-        rp_emit_json_text(&w->e, rp_trace_str(w->t, f->name));
-        if (f->file) {
-            rp_emit_text(&w->e, ", \"file\": ");
-            rp_emit_json_text(&w->e, rp_trace_str(w->t, f->file));
-        }
-        if (f->line) {
-            rp_emit_text(&w->e, ", \"line\": ");
-            rp_emit_i64(&w->e, f->line);
-        }
-        rp_emit_char(&w->e, '}');
-    }
-    rp_emit_text(&w->e, "]}");
-    rp_emit_text(&w->e, ",\n\"profiles\": [\n");
-    for (uint32_t begin = 0; begin < s->n; begin = end) {
-        for (end = begin; end < s->n && s->track[end] == s->track[begin]; end++)
-            ;
-        if (begin)
-            rp_emit_text(&w->e, ",\n");
-        RP_TRY(put_thread(w, begin, end));
-    }
-    rp_emit_text(&w->e, "]}\n");
-    return RP_OK;
-}
-
 static void scope_writer_release(struct scope_writer *w)
 {
     rp_emit_abandon(&w->e);
@@ -100,7 +63,40 @@ static enum rp_code write_speedscope(const struct rp_trace *t, const char *path,
 
     RP_TRY(rp_stacks_require(t, err));
     RP_TRY(rp_emit_open(&w.e, path, options ? options->gzip_level : 0, err));
-    RP_TRY(put_profile(&w));
+
+    const struct rp_call_samples *s = &w.t->samples;
+    uint32_t end;
+
+    rp_emit_text(&w.e, "{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\",\n"
+                       "\"exporter\": \"reprise\",\n");
+
+    /* All frames, which samples name by their index. */
+    rp_emit_text(&w.e, "\"shared\": {\"frames\": [");
+    for (uint32_t i = 0; i < s->nframes; i++) {
+        const struct rp_call_frame *f = &s->frame[i];
+        rp_emit_text(&w.e, i ? ",\n{\"name\": " : "\n{\"name\": ");
+        rp_emit_json_text(&w.e, rp_trace_str(w.t, f->name));
+        if (f->file) {
+            rp_emit_text(&w.e, ", \"file\": ");
+            rp_emit_json_text(&w.e, rp_trace_str(w.t, f->file));
+        }
+        if (f->line) {
+            rp_emit_text(&w.e, ", \"line\": ");
+            rp_emit_i64(&w.e, f->line);
+        }
+        rp_emit_char(&w.e, '}');
+    }
+    rp_emit_text(&w.e, "]}");
+    rp_emit_text(&w.e, ",\n\"profiles\": [\n");
+    for (uint32_t begin = 0; begin < s->n; begin = end) {
+        for (end = begin; end < s->n && s->track[end] == s->track[begin]; end++)
+            ;
+        if (begin)
+            rp_emit_text(&w.e, ",\n");
+        RP_TRY(put_thread(&w, begin, end));
+    }
+    rp_emit_text(&w.e, "]}\n");
+
     return rp_emit_close(&w.e, err);
 }
 

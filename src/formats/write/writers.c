@@ -44,16 +44,6 @@ static const struct rp_writer *by_path(const struct rp_writer *const *more, cons
     return NULL;
 }
 
-static size_t ending_of(const struct rp_writer *w, const char *path)
-{
-    size_t longest = 0;
-
-    for (size_t k = 0; w && k < 3 && w->endings[k]; k++)
-        if (rp_text_ends(path, w->endings[k]) && strlen(w->endings[k]) > longest)
-            longest = strlen(w->endings[k]);
-    return longest;
-}
-
 /* Whether a list such as "*.data, perf.data" has a "*.ending" of the path that is longer than
    `longer`. */
 static bool fits_files(const char *files, const char *path, size_t longer)
@@ -76,7 +66,12 @@ static const struct rp_format *read_only(const struct rp_writer *const *more, co
                                          const struct rp_writer *writer)
 {
     const struct rp_format *f, *found = NULL;
-    size_t longer = ending_of(writer, path);
+
+    /* The length of the longest ending of the writer that the path has. */
+    size_t longer = 0;
+    for (size_t k = 0; writer && k < 3 && writer->endings[k]; k++)
+        if (rp_text_ends(path, writer->endings[k]) && strlen(writer->endings[k]) > longer)
+            longer = strlen(writer->endings[k]);
 
     for (size_t i = 0; (f = rp_format_at(i)); i++) {
         if (f->kind != RP_FORMAT_KIND_TRACE || !fits_files(f->files, path, longer))
