@@ -92,14 +92,6 @@ size_t rp_npy_header(const struct rp_tensor *t, char out[RP_NPY_HEADER])
     return total;
 }
 
-static void zip64_extra(struct rp_out *to, const struct member *m)
-{
-    put16(to, 1);
-    put16(to, 16);
-    put64(to, m->bytes);
-    put64(to, m->bytes);
-}
-
 static void local_header(struct rp_out *to, const char *name, struct member *m)
 {
     uint64_t begin = rp_out_position(to) + LOCAL_HEAD + strlen(name) + 4 + ZIP64_EXTRA + 4;
@@ -117,7 +109,13 @@ static void local_header(struct rp_out *to, const char *name, struct member *m)
     put16(to, (unsigned)strlen(name) + 4);
     put16(to, ZIP64_EXTRA + 4 + pad);
     rp_out_printf(to, "%s.npy", name);
-    zip64_extra(to, m);
+
+    /* The extra field of zip64. */
+    put16(to, 1);
+    put16(to, 16);
+    put64(to, m->bytes);
+    put64(to, m->bytes);
+
     put16(to, 0x5250); /* our own tag, for padding with zeros */
     put16(to, pad);
     while (pad--)

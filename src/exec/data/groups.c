@@ -110,16 +110,6 @@ static bool listed_groups(struct rp_arena *arena, const struct rp_replica_groups
     return true;
 }
 
-static bool paired_groups(struct rp_arena *arena, const struct rp_attr *pairs, struct rp_groups *g)
-{
-    if (!groups_alloc(arena, g, (size_t)pairs->n + 1, pairs->n / 2))
-        return false;
-    if (pairs->n)
-        memcpy(g->ids, pairs->ints, pairs->n * sizeof *g->ids);
-    even_groups(g, pairs->n, 2);
-    return true;
-}
-
 /* ---- meshes ---- */
 
 struct mesh {
@@ -230,8 +220,14 @@ static bool mesh_groups(struct rp_arena *arena, const struct rp_replica_groups *
 bool rp_groups_of(struct rp_arena *arena, const struct rp_attr *attr, struct rp_groups *out)
 {
     memset(out, 0, sizeof *out);
-    if (attr->type == RP_VALUE_PAIRS)
-        return paired_groups(arena, attr, out);
+    if (attr->type == RP_VALUE_PAIRS) {
+        if (!groups_alloc(arena, out, (size_t)attr->n + 1, attr->n / 2))
+            return false;
+        if (attr->n)
+            memcpy(out->ids, attr->ints, attr->n * sizeof *out->ids);
+        even_groups(out, attr->n, 2);
+        return true;
+    }
     if (attr->type != RP_VALUE_GROUPS)
         return false;
     switch (attr->groups->form) {

@@ -88,16 +88,6 @@ static unsigned precision_elem(const struct rp_program *p, uint32_t op)
                                                                          : elem;
 }
 
-static void precision_note(struct precision_ctx *w, uint32_t op)
-{
-    unsigned elem = precision_elem(w->p, op);
-
-    if ((rp_elem_is_float(elem) || rp_elem_is_complex(elem)) && computes(w->p, op) &&
-        (w->narrowest == RP_ELEM_INVALID ||
-         rp_elem_mantissa(elem) < rp_elem_mantissa(w->narrowest)))
-        w->narrowest = elem;
-}
-
 static unsigned precision_of(struct precision_ctx *w, uint32_t from)
 {
     w->stamp++;
@@ -107,7 +97,13 @@ static unsigned precision_of(struct precision_ctx *w, uint32_t from)
         uint32_t op = w->stack[--w->n];
         struct rp_ids in = rp_op_operands(w->p, op), called = rp_op_called(w->p, op);
 
-        precision_note(w, op);
+        unsigned elem = precision_elem(w->p, op);
+
+        if ((rp_elem_is_float(elem) || rp_elem_is_complex(elem)) && computes(w->p, op) &&
+            (w->narrowest == RP_ELEM_INVALID ||
+             rp_elem_mantissa(elem) < rp_elem_mantissa(w->narrowest)))
+            w->narrowest = elem;
+
         for (uint32_t i = 0; i < in.n; i++)
             precision_reach(w, in.at[i]);
         for (uint32_t i = 0; i < called.n; i++) {

@@ -81,24 +81,6 @@ static int64_t draw_integer(const struct rp_tensor *t, const struct rp_use *use,
     return (int64_t)(splitmix_next(state) % most);
 }
 
-/* Makes a matrix symmetric, with a diagonal larger than the rest of each row. */
-static void make_definite(struct rp_tensor *t)
-{
-    size_t n = t->rank >= 2 ? (size_t)t->dims[t->rank - 1] : 0;
-
-    if (!n || t->dims[t->rank - 2] != (int64_t)n)
-        return;
-    size_t matrices = t->n / (n * n);
-    for (size_t m = 0; m < matrices; m++)
-        for (size_t i = 0; i < n; i++) {
-            size_t row = (m * n + i) * n;
-
-            for (size_t k = 0; k < i; k++)
-                rp_tensor_set(t, (m * n + k) * n + i, rp_tensor_number(t, row + k));
-            rp_tensor_set(t, row + i, fabs(rp_tensor_number(t, row + i)) + (double)n);
-        }
-}
-
 static void fill_input(struct rp_tensor *t, const struct rp_use *use, uint64_t *state)
 {
     bool real = rp_elem_is_float(t->elem) || rp_elem_is_complex(t->elem);
@@ -115,8 +97,22 @@ static void fill_input(struct rp_tensor *t, const struct rp_use *use, uint64_t *
             rp_tensor_set(&parts, i, draw_number(use, scale, state));
         else
             rp_tensor_set_integer(&parts, i, draw_integer(&parts, use, state));
-    if (use->definite && rp_elem_is_float(t->elem))
-        make_definite(t);
+    if (use->definite && rp_elem_is_float(t->elem)) {
+        /* Makes a matrix symmetric, with a diagonal larger than the rest of each row. */
+        size_t n = t->rank >= 2 ? (size_t)t->dims[t->rank - 1] : 0;
+
+        if (n && t->dims[t->rank - 2] == (int64_t)n) {
+            size_t matrices = t->n / (n * n);
+            for (size_t m = 0; m < matrices; m++)
+                for (size_t i = 0; i < n; i++) {
+                    size_t row = (m * n + i) * n;
+
+                    for (size_t k = 0; k < i; k++)
+                        rp_tensor_set(t, (m * n + k) * n + i, rp_tensor_number(t, row + k));
+                    rp_tensor_set(t, row + i, fabs(rp_tensor_number(t, row + i)) + (double)n);
+                }
+        }
+    }
 }
 
 enum rp_code rp_synthetic_inputs(const struct rp_program *p, const struct rp_signature *slots,

@@ -338,16 +338,6 @@ size_t rp_tensor_packed_bytes(unsigned elem, size_t n, bool packed)
     return (n * bits + 7) / 8;
 }
 
-static void unpack_bits(struct rp_tensor *t, size_t to, const uint8_t *bytes, size_t i)
-{
-    unsigned bits = t->elem == RP_ELEM_PRED ? 1 : rp_elem_bits(t->elem), per = 8 / bits;
-    uint8_t value = (uint8_t)(bytes[i / per] >> (i % per * bits) & ((1u << bits) - 1));
-
-    rp_tensor_set_integer(t, to, value);
-    if (rp_elem_is_float(t->elem))
-        t->data[to] = value;
-}
-
 enum rp_code rp_tensor_permute(struct rp_tensor *to, const uint32_t *order, bool packed,
                                const uint8_t *bytes, size_t n, struct rp_err *err)
 {
@@ -367,9 +357,14 @@ enum rp_code rp_tensor_permute(struct rp_tensor *to, const uint32_t *order, bool
     for (size_t i = 0; i < to->n; i++) {
         size_t place = order ? at : i;
 
-        if (small)
-            unpack_bits(to, place, bytes, i);
-        else
+        if (small) {
+            unsigned bits = to->elem == RP_ELEM_PRED ? 1 : rp_elem_bits(to->elem), per = 8 / bits;
+            uint8_t value = (uint8_t)(bytes[i / per] >> (i % per * bits) & ((1u << bits) - 1));
+
+            rp_tensor_set_integer(to, place, value);
+            if (rp_elem_is_float(to->elem))
+                to->data[place] = value;
+        } else
             memcpy(to->data + place * to->unit, bytes + i * to->unit, to->unit);
         for (size_t k = 0; order && k < to->rank; k++) {
             uint32_t d = order[k];

@@ -236,27 +236,6 @@ static int64_t waited_ns(const struct rp_executable *exe)
     return all;
 }
 
-static enum rp_code measure_runs(struct rp_executable *exe, const struct rp_timing_options *o,
-                                 unsigned char *cold, struct rp_timing *out, struct rp_err *err)
-{
-    int64_t limit_ns = o->time_ns ? o->time_ns : 1000000000;
-
-    RP_TRY(run_once(exe, cold, &out->first_ns, err));
-    /* with few requested runs, a program that takes seconds is warmed up only briefly */
-    RP_TRY(warm_up(exe, o, o->iterations ? out->first_ns / 2 : limit_ns / 3, cold, out, err));
-    if (exe->engine->mark)
-        RP_TRY(exe->engine->mark(exe, true, err));
-    int64_t waited = waited_ns(exe);
-    int64_t begin = rp_clock_ns();
-
-    RP_TRY(count_runs(exe, o, limit_ns, cold, out, err));
-    if (waited >= 0)
-        out->waited = (double)(waited_ns(exe) - waited) / (double)(rp_clock_ns() - begin + 1);
-    if (exe->engine->mark)
-        RP_TRY(exe->engine->mark(exe, false, err));
-    return rp_timing_sum_up(out, err);
-}
-
 enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_options *options,
                            struct rp_timing *out, struct rp_err *err)
 {
@@ -268,7 +247,23 @@ enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_opt
         RP_TRY(rp_err_need(cold, err, "emptying caches"));
     }
 
-    return measure_runs(exe, options, cold, out, err);
+    int64_t limit_ns = options->time_ns ? options->time_ns : 1000000000;
+
+    RP_TRY(run_once(exe, cold, &out->first_ns, err));
+    /* with few requested runs, a program that takes seconds is warmed up only briefly */
+    RP_TRY(warm_up(exe, options, options->iterations ? out->first_ns / 2 : limit_ns / 3, cold, out,
+                   err));
+    if (exe->engine->mark)
+        RP_TRY(exe->engine->mark(exe, true, err));
+    int64_t waited = waited_ns(exe);
+    int64_t begin = rp_clock_ns();
+
+    RP_TRY(count_runs(exe, options, limit_ns, cold, out, err));
+    if (waited >= 0)
+        out->waited = (double)(waited_ns(exe) - waited) / (double)(rp_clock_ns() - begin + 1);
+    if (exe->engine->mark)
+        RP_TRY(exe->engine->mark(exe, false, err));
+    return rp_timing_sum_up(out, err);
 }
 
 void rp_timing_release(struct rp_timing *t)

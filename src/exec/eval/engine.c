@@ -127,26 +127,6 @@ struct uploaded {
     bool *aligned;  /* by node */
 };
 
-static enum rp_code find_parameters(const struct rp_graph *g, size_t nparams,
-                                    struct rp_arena *arena, struct uploaded *out,
-                                    struct rp_err *err)
-{
-    out->node = RP_ARENA_NEW(arena, uint32_t, nparams + 1);
-    out->aligned = RP_ARENA_NEW(arena, bool, (size_t)g->n + 1);
-    RP_TRY(rp_err_need(out->node && out->aligned, err, "uploading"));
-    memset(out->node, 0xff, nparams * sizeof *out->node);
-    for (uint32_t i = 0; i < g->n; i++) {
-        const struct rp_node *node = &g->nodes[i];
-
-        if (node->code == RP_OP_PARAMETER && (uint64_t)node->value < nparams &&
-            out->node[node->value] == RP_NONE)
-            out->node[node->value] = i;
-        for (uint32_t k = 0; k < node->nin; k++)
-            out->aligned[node->in[k]] |= !node->takes_unaligned || node->ncalled;
-    }
-    return RP_OK;
-}
-
 /* The arguments of a partition that no parameter has taken yet. */
 struct leaves {
     struct rp_tensor *const *at, *const *end;
@@ -233,7 +213,23 @@ enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const 
         memset(x->times, 0, x->plan->program->nops * sizeof *x->times);
         memset(x->calls, 0, x->plan->program->nops * sizeof *x->calls);
     }
-    RP_TRY(find_parameters(x->plan->entry, x->nparams, &scratch, &of, err));
+
+    /* Finds the nodes of parameters, and the values that must be aligned. */
+    const struct rp_graph *g = x->plan->entry;
+    of.node = RP_ARENA_NEW(&scratch, uint32_t, x->nparams + 1);
+    of.aligned = RP_ARENA_NEW(&scratch, bool, (size_t)g->n + 1);
+    RP_TRY(rp_err_need(of.node && of.aligned, err, "uploading"));
+    memset(of.node, 0xff, x->nparams * sizeof *of.node);
+    for (uint32_t i = 0; i < g->n; i++) {
+        const struct rp_node *node = &g->nodes[i];
+
+        if (node->code == RP_OP_PARAMETER && (uint64_t)node->value < x->nparams &&
+            of.node[node->value] == RP_NONE)
+            of.node[node->value] = i;
+        for (uint32_t k = 0; k < node->nin; k++)
+            of.aligned[node->in[k]] |= !node->takes_unaligned || node->ncalled;
+    }
+
     return upload_arguments(x, &of, leaves, err);
 }
 

@@ -405,11 +405,6 @@ RP_PREPARE(rp_while_prepare)
     return RP_OK;
 }
 
-static bool is_true(const struct rp_tensor *t)
-{
-    return t->n == 1 && t->data[0] != 0;
-}
-
 /* Decides whether the loop goes on, by the condition's tape if there is one. */
 static enum rp_code run_condition(struct rp_eval *e, const struct rp_node *node,
                                   const struct rp_tape_frame *more, struct rp_tensor *state,
@@ -428,7 +423,7 @@ static enum rp_code run_condition(struct rp_eval *e, const struct rp_node *node,
         return RP_OK;
     }
     RP_TRY(rp_eval_graph(e, node->called[1], &state, &value, err));
-    *on = is_true(value);
+    *on = value->n == 1 && value->data[0] != 0;
     rp_tensor_drop(value);
     return RP_OK;
 }

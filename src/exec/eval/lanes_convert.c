@@ -213,18 +213,6 @@ static void to_integers(unsigned elem, union wide *w, size_t n)
             w->u[i] = saturate_u(w->f[i], bits);
 }
 
-/* Cuts to the bits of a type under a byte; the sign fills the rest. */
-static void cut(unsigned elem, uint8_t *bytes, size_t n)
-{
-    unsigned bits = rp_elem_bits(elem), mask = (1u << bits) - 1;
-
-    for (size_t i = 0; i < n; i++) {
-        unsigned b = bytes[i] & mask;
-
-        bytes[i] = (uint8_t)(rp_elem_is_signed(elem) && b >> (bits - 1) ? b | ~mask : b);
-    }
-}
-
 static void store_integers(unsigned elem, void *out, const union wide *w, size_t n)
 {
     switch (elem) {
@@ -247,8 +235,17 @@ static void store_integers(unsigned elem, void *out, const union wide *w, size_t
     default:
         for (size_t i = 0; i < n; i++)
             ((uint8_t *)out)[i] = (uint8_t)w->u[i];
-        if (rp_elem_bits(elem) < 8)
-            cut(elem, out, n);
+        if (rp_elem_bits(elem) < 8) {
+            /* Cuts to the bits of a type under a byte; the sign fills the rest. */
+            uint8_t *bytes = out;
+            unsigned bits = rp_elem_bits(elem), mask = (1u << bits) - 1;
+
+            for (size_t i = 0; i < n; i++) {
+                unsigned b = bytes[i] & mask;
+
+                bytes[i] = (uint8_t)(rp_elem_is_signed(elem) && b >> (bits - 1) ? b | ~mask : b);
+            }
+        }
     }
 }
 

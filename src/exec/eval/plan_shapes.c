@@ -306,21 +306,16 @@ static enum rp_code element_types(const struct look *l)
     }
 }
 
-static enum rp_code precision_bits(const struct look *l)
-{
-    int64_t exponent = rp_op_int(l->plan->program, l->node->op, RP_ATTR_EXPONENT_BITS, 8);
-    int64_t mantissa = rp_op_int(l->plan->program, l->node->op, RP_ATTR_MANTISSA_BITS, 23);
-
-    if (exponent > 0 && exponent < 64 && mantissa >= 0 && mantissa < 64)
-        return RP_OK;
-    return refuse(l, "%lld bits of exponent and %lld of mantissa", (long long)exponent,
-                  (long long)mantissa);
-}
-
 static enum rp_code rule_element(const struct look *l)
 {
-    if (l->node->code == RP_OP_REDUCE_PRECISION)
-        RP_TRY(precision_bits(l));
+    if (l->node->code == RP_OP_REDUCE_PRECISION) {
+        int64_t exponent = rp_op_int(l->plan->program, l->node->op, RP_ATTR_EXPONENT_BITS, 8);
+        int64_t mantissa = rp_op_int(l->plan->program, l->node->op, RP_ATTR_MANTISSA_BITS, 23);
+
+        if (exponent <= 0 || exponent >= 64 || mantissa < 0 || mantissa >= 64)
+            RP_TRY(refuse(l, "%lld bits of exponent and %lld of mantissa", (long long)exponent,
+                          (long long)mantissa));
+    }
     RP_TRY(element_types(l));
     /* The same element everywhere may be a scalar; sizes that vary must stay. */
     shape_of to = l->node->shape;

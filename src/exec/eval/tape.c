@@ -243,30 +243,6 @@ void *rp_plan_copy(struct rp_plan *plan, const void *from, size_t n, size_t size
     return to;
 }
 
-static enum rp_code tape_finish(struct tape_ctx *m, const struct rp_graph *g, size_t nparams,
-                                struct rp_tape **out, struct rp_err *err)
-{
-    struct rp_tape *t = RP_NODE_NEW(m->plan, struct rp_tape);
-
-    RP_TRY(rp_err_need(t, err, "planning"));
-    t->nregs = m->regs.n;
-    t->nops = m->ops.n;
-    t->nparams = nparams;
-    t->nresults = m->results.n;
-    t->regs = rp_plan_copy(m->plan, m->regs.at, m->regs.n, sizeof *t->regs);
-    t->ops = rp_plan_copy(m->plan, m->ops.at, m->ops.n, sizeof *t->ops);
-    t->results = rp_plan_copy(m->plan, m->results.at, m->results.n, sizeof *t->results);
-    RP_TRY(rp_err_need(t->regs && t->ops && t->results, err, "planning"));
-    t->second = t->nresults == 1 && t->nparams == 2 && t->results[0] == 1;
-    if (t->nops == 1 && t->nparams == 2 && t->nresults == 1 && t->ops[0].to == t->results[0] &&
-        t->ops[0].a + t->ops[0].b == 1 && t->ops[0].c == RP_NONE)
-        for (uint32_t i = 0; i < g->n; i++)
-            if (g->nodes[i].code != RP_OP_PARAMETER && rp_opcode_is_elementwise(g->nodes[i].code))
-                t->simple = (uint16_t)g->nodes[i].code;
-    *out = t;
-    return RP_OK;
-}
-
 /* The parameters of a graph; one tuple counts as many as it has elements. */
 static size_t tape_nparams(const struct rp_graph *g)
 {
@@ -293,7 +269,26 @@ enum rp_code rp_tape_new(struct rp_plan *plan, const struct rp_graph *graph, boo
     for (size_t i = 0; i < m.results.n; i++)
         if (m.results.at[i] >= m.regs.n)
             return rp_err_set(err, RP_UNSUPPORTED, "a result is not a scalar");
-    return tape_finish(&m, graph, nparams, out, err);
+
+    struct rp_tape *t = RP_NODE_NEW(m.plan, struct rp_tape);
+    RP_TRY(rp_err_need(t, err, "planning"));
+    t->nregs = m.regs.n;
+    t->nops = m.ops.n;
+    t->nparams = nparams;
+    t->nresults = m.results.n;
+    t->regs = rp_plan_copy(m.plan, m.regs.at, m.regs.n, sizeof *t->regs);
+    t->ops = rp_plan_copy(m.plan, m.ops.at, m.ops.n, sizeof *t->ops);
+    t->results = rp_plan_copy(m.plan, m.results.at, m.results.n, sizeof *t->results);
+    RP_TRY(rp_err_need(t->regs && t->ops && t->results, err, "planning"));
+    t->second = t->nresults == 1 && t->nparams == 2 && t->results[0] == 1;
+    if (t->nops == 1 && t->nparams == 2 && t->nresults == 1 && t->ops[0].to == t->results[0] &&
+        t->ops[0].a + t->ops[0].b == 1 && t->ops[0].c == RP_NONE)
+        for (uint32_t i = 0; i < graph->n; i++)
+            if (graph->nodes[i].code != RP_OP_PARAMETER &&
+                rp_opcode_is_elementwise(graph->nodes[i].code))
+                t->simple = (uint16_t)graph->nodes[i].code;
+    *out = t;
+    return RP_OK;
 }
 
 static size_t register_bytes(const struct rp_tape_reg *reg, size_t lanes)

@@ -103,52 +103,6 @@ size_t rp_fft_work(const struct rp_fft *f)
 
 /* ---- running ---- */
 
-static void join_two(const struct rp_fft *f, rp_c128 *out, size_t m, size_t step)
-{
-    for (size_t k = 0; k < m; k++) {
-        rp_c128 a = out[k], b = times(out[m + k], f->roots[k * step]);
-
-        out[k] = a + b;
-        out[m + k] = a - b;
-    }
-}
-
-static void join_four(const struct rp_fft *f, rp_c128 *out, size_t m, size_t step)
-{
-    for (size_t k = 0; k < m; k++) {
-        rp_c128 a = out[k], b = times(out[m + k], f->roots[k * step]);
-        rp_c128 c = times(out[2 * m + k], f->roots[2 * k * step]);
-        rp_c128 d = times(out[3 * m + k], f->roots[3 * k * step]);
-        rp_c128 even = a + c, odd = a - c, sum = b + d, gap = b - d;
-        rp_c128 quarter = CMPLX(-f->sign * cimag(gap), f->sign * creal(gap));
-
-        out[k] = even + sum;
-        out[m + k] = odd + quarter;
-        out[2 * m + k] = even - sum;
-        out[3 * m + k] = odd - quarter;
-    }
-}
-
-static void join_many(const struct rp_fft *f, rp_c128 *out, size_t p, size_t m, size_t step)
-{
-    rp_c128 part[FACTOR_MOST + 1];
-    size_t apart = f->n / p;
-
-    for (size_t k = 0; k < m; k++) {
-        for (size_t q = 0; q < p; q++)
-            part[q] = times(out[q * m + k], f->roots[q * k * step]);
-        for (size_t r = 0; r < p; r++) {
-            rp_c128 sum = part[0];
-
-            for (size_t q = 1, at = r; q < p; q++, at += r) {
-                at -= at >= p ? p : 0;
-                sum += times(part[q], f->roots[at * apart]);
-            }
-            out[r * m + k] = sum;
-        }
-    }
-}
-
 /* Transforms n numbers, every `step`-th, into out; there is one level for each factor. */
 static void transform(const struct rp_fft *f, const rp_c128 *in, size_t step, size_t n,
                       size_t level, rp_c128 *out)
@@ -162,34 +116,62 @@ static void transform(const struct rp_fft *f, const rp_c128 *in, size_t step, si
     size_t m = n / p;
     for (size_t q = 0; q < p; q++)
         transform(f, in + q * step, step * p, m, level + 1, out + q * m);
-    if (p == 2)
-        join_two(f, out, m, step);
-    else if (p == 4)
-        join_four(f, out, m, step);
-    else
-        join_many(f, out, p, m, step);
-}
+    if (p == 2) {
+        for (size_t k = 0; k < m; k++) {
+            rp_c128 a = out[k], b = times(out[m + k], f->roots[k * step]);
 
-static void convolve(const struct rp_fft *f, const rp_c128 *in, rp_c128 *out, rp_c128 *work)
-{
-    size_t m = f->power->n;
-    rp_c128 *wave = work + m;
+            out[k] = a + b;
+            out[m + k] = a - b;
+        }
+    } else if (p == 4) {
+        for (size_t k = 0; k < m; k++) {
+            rp_c128 a = out[k], b = times(out[m + k], f->roots[k * step]);
+            rp_c128 c = times(out[2 * m + k], f->roots[2 * k * step]);
+            rp_c128 d = times(out[3 * m + k], f->roots[3 * k * step]);
+            rp_c128 even = a + c, odd = a - c, sum = b + d, gap = b - d;
+            rp_c128 quarter = CMPLX(-f->sign * cimag(gap), f->sign * creal(gap));
 
-    for (size_t j = 0; j < m; j++)
-        work[j] = j < f->n ? times(in[j], f->chirp[j]) : 0;
-    rp_fft_run(f->power, work, wave, NULL);
-    for (size_t j = 0; j < m; j++)
-        work[j] = conj(
-            times(wave[j], f->filter[j])); /* the inverse is the forward transform of conjugates */
-    rp_fft_run(f->power, work, wave, NULL);
-    for (size_t k = 0; k < f->n; k++)
-        out[k] = times(conj(wave[k]) / (double)m, f->chirp[k]);
+            out[k] = even + sum;
+            out[m + k] = odd + quarter;
+            out[2 * m + k] = even - sum;
+            out[3 * m + k] = odd - quarter;
+        }
+    } else {
+        rp_c128 part[FACTOR_MOST + 1];
+        size_t apart = f->n / p;
+
+        for (size_t k = 0; k < m; k++) {
+            for (size_t q = 0; q < p; q++)
+                part[q] = times(out[q * m + k], f->roots[q * k * step]);
+            for (size_t r = 0; r < p; r++) {
+                rp_c128 sum = part[0];
+
+                for (size_t q = 1, at = r; q < p; q++, at += r) {
+                    at -= at >= p ? p : 0;
+                    sum += times(part[q], f->roots[at * apart]);
+                }
+                out[r * m + k] = sum;
+            }
+        }
+    }
 }
 
 void rp_fft_run(const struct rp_fft *f, const rp_c128 *in, rp_c128 *out, rp_c128 *work)
 {
-    if (f->power && work)
-        convolve(f, in, out, work);
-    else
+    if (f->power && work) {
+        /* A length with a large prime factor is a convolution whose length is a power of two. */
+        size_t m = f->power->n;
+        rp_c128 *wave = work + m;
+
+        for (size_t j = 0; j < m; j++)
+            work[j] = j < f->n ? times(in[j], f->chirp[j]) : 0;
+        rp_fft_run(f->power, work, wave, NULL);
+        for (size_t j = 0; j < m; j++)
+            work[j] = conj(times(
+                wave[j], f->filter[j])); /* the inverse is the forward transform of conjugates */
+        rp_fft_run(f->power, work, wave, NULL);
+        for (size_t k = 0; k < f->n; k++)
+            out[k] = times(conj(wave[k]) / (double)m, f->chirp[k]);
+    } else
         transform(f, in, 1, f->n, 0, out);
 }

@@ -53,21 +53,6 @@ struct work {
     char *memory;
 };
 
-static enum rp_code work_begin(struct work *w, const struct rp_tape *tape, struct rp_err *err)
-{
-    const size_t piece = (size_t)16 * RP_TAPE_LANES;
-
-    w->memory = aligned_alloc(64, 4 * w->k * piece);
-    RP_TRY(rp_err_need(w->memory, err, "reducing"));
-    for (size_t i = 0; i < w->k; i++) {
-        w->acc[i] = w->memory + (4 * i) * piece;
-        w->next[i] = w->memory + (4 * i + 1) * piece;
-        w->value[i] = w->memory + (4 * i + 2) * piece;
-        w->packed[i] = w->memory + (4 * i + 3) * piece;
-    }
-    return rp_tape_begin(tape, &w->frame, err);
-}
-
 static void work_release(struct work *w)
 {
     free(w->memory);
@@ -148,27 +133,6 @@ RP_PREPARE(rp_reduce_prepare)
     for (size_t i = 0; i < n && from->rank; i++)
         a->reduced[dims[i]] = true;
     return make_tape(plan, node, a, err);
-}
-
-static void reduce_split(const struct rp_reduce *a, const struct rp_tensor *t,
-                         struct rp_reduce_dims *d)
-{
-    int64_t stride[RP_TENSOR_RANK];
-
-    memset(d, 0, sizeof *d);
-    d->nout = d->nred = 1;
-    rp_strides(t->dims, t->rank, stride);
-    for (size_t i = 0; i < t->rank; i++) {
-        if (a->reduced[i]) {
-            d->red[d->rred] = t->dims[i];
-            d->red_stride[d->rred++] = stride[i];
-            d->nred *= (size_t)t->dims[i];
-        } else {
-            d->kept[d->rkept] = t->dims[i];
-            d->kept_stride[d->rkept++] = stride[i];
-            d->nout *= (size_t)t->dims[i];
-        }
-    }
 }
 
 /* Finds the places of the next n results. */
@@ -362,7 +326,24 @@ static enum rp_code run_reduce(const struct rp_node *node, const struct rp_reduc
     struct rp_reduce_dims d;
 
     if (!window) {
-        reduce_split(a, w->in[0], &d);
+        /* The dimensions that stay, and those that are reduced. */
+        const struct rp_tensor *t = w->in[0];
+        int64_t stride[RP_TENSOR_RANK];
+        memset(&d, 0, sizeof d);
+        d.nout = d.nred = 1;
+        rp_strides(t->dims, t->rank, stride);
+        for (size_t i = 0; i < t->rank; i++) {
+            if (a->reduced[i]) {
+                d.red[d.rred] = t->dims[i];
+                d.red_stride[d.rred++] = stride[i];
+                d.nred *= (size_t)t->dims[i];
+            } else {
+                d.kept[d.rkept] = t->dims[i];
+                d.kept_stride[d.rkept++] = stride[i];
+                d.nout *= (size_t)t->dims[i];
+            }
+        }
+
         if (d.nout != w->out[0]->n)
             return rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
         if (a->k == 1 && a->tape->simple == RP_OP_ADD && w->in[0]->elem == RP_ELEM_F32) {
@@ -373,7 +354,18 @@ static enum rp_code run_reduce(const struct rp_node *node, const struct rp_reduc
         if (a->k == 1 && rp_reduce_is_rounded(a->tape, w->in[0]->elem))
             return rp_reduce_rounded(a, w->in[0], w->init[0], w->out[0], err);
     }
-    RP_TRY(work_begin(w, a->tape, err));
+
+    const size_t piece = (size_t)16 * RP_TAPE_LANES;
+    w->memory = aligned_alloc(64, 4 * w->k * piece);
+    RP_TRY(rp_err_need(w->memory, err, "reducing"));
+    for (size_t i = 0; i < w->k; i++) {
+        w->acc[i] = w->memory + (4 * i) * piece;
+        w->next[i] = w->memory + (4 * i + 1) * piece;
+        w->value[i] = w->memory + (4 * i + 2) * piece;
+        w->packed[i] = w->memory + (4 * i + 3) * piece;
+    }
+    RP_TRY(rp_tape_begin(a->tape, &w->frame, err));
+
     if (window)
         window_lanes(w, window);
     else

@@ -67,25 +67,6 @@ static enum rp_code find_assigns(struct tf_exe *x, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code find_ports(struct tf_exe *x, struct rp_err *err)
-{
-    const struct rp_engine_program *p = x->exe.program;
-
-    x->nfeeds = p->nfeeds;
-    x->nfetches = p->nfetches;
-    x->feeds = calloc(x->nfeeds + 1, sizeof *x->feeds);
-    x->fetches = calloc(x->nfetches + 1, sizeof *x->fetches);
-    x->inputs = calloc(x->nfeeds + 1, sizeof *x->inputs);
-    x->outputs = calloc(x->nfetches + 1, sizeof *x->outputs);
-    RP_TRY(
-        rp_err_need(x->feeds && x->fetches && x->inputs && x->outputs, err, "preparing a graph"));
-    for (size_t i = 0; i < x->nfeeds; i++)
-        RP_TRY(find_port(x, p->feeds[i], &x->feeds[i], err));
-    for (size_t i = 0; i < x->nfetches; i++)
-        RP_TRY(find_port(x, p->fetches[i], &x->fetches[i], err));
-    return find_assigns(x, err);
-}
-
 /* The graph of a SavedModel comes with its session, whose variables are restored from files. */
 static enum rp_code start_session(struct tf_exe *x, struct rp_err *err)
 {
@@ -120,7 +101,22 @@ static enum rp_code tf_open(void *self, struct rp_worker_facts *facts, struct rp
         RP_TRY(rp_tf_check(&x->tf, x->status, RP_FORMAT, err));
     }
     RP_TRY(start_session(x, err));
-    RP_TRY(find_ports(x, err));
+
+    const struct rp_engine_program *p = x->exe.program;
+    x->nfeeds = p->nfeeds;
+    x->nfetches = p->nfetches;
+    x->feeds = calloc(x->nfeeds + 1, sizeof *x->feeds);
+    x->fetches = calloc(x->nfetches + 1, sizeof *x->fetches);
+    x->inputs = calloc(x->nfeeds + 1, sizeof *x->inputs);
+    x->outputs = calloc(x->nfetches + 1, sizeof *x->outputs);
+    RP_TRY(
+        rp_err_need(x->feeds && x->fetches && x->inputs && x->outputs, err, "preparing a graph"));
+    for (size_t i = 0; i < x->nfeeds; i++)
+        RP_TRY(find_port(x, p->feeds[i], &x->feeds[i], err));
+    for (size_t i = 0; i < x->nfetches; i++)
+        RP_TRY(find_port(x, p->fetches[i], &x->fetches[i], err));
+    RP_TRY(find_assigns(x, err));
+
     facts->load_ns = loaded - begin;
     facts->compile_ns = rp_clock_ns() - loaded;
     facts->narguments = x->nfeeds;
