@@ -96,16 +96,6 @@ static uint64_t frequency_of_kernel(void)
     return frequency;
 }
 
-static uint64_t frequency_measured(void)
-{
-    struct rp_ctf_clock a = rp_core_clock_triple(), b;
-
-    do {
-        b = rp_core_clock_triple();
-    } while (b.monotonic_ns - a.monotonic_ns < 2000000);
-    return (uint64_t)((__uint128_t)(b.ticks - a.ticks) * SECOND /
-                      (uint64_t)(b.monotonic_ns - a.monotonic_ns));
-}
 #endif
 
 void rp_core_clock_init(void)
@@ -127,8 +117,16 @@ uint64_t rp_core_clock_frequency(void)
     frequency = frequency_of_processor();
     if (!frequency)
         frequency = frequency_of_kernel();
-    if (!frequency)
-        frequency = frequency_measured();
+    if (!frequency) {
+        /* Measures it for two milliseconds. */
+        struct rp_ctf_clock a = rp_core_clock_triple(), b;
+
+        do {
+            b = rp_core_clock_triple();
+        } while (b.monotonic_ns - a.monotonic_ns < 2000000);
+        frequency = (uint64_t)((__uint128_t)(b.ticks - a.ticks) * SECOND /
+                               (uint64_t)(b.monotonic_ns - a.monotonic_ns));
+    }
 #elif defined(__aarch64__)
     __asm__ volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
 #endif

@@ -413,9 +413,19 @@ static uint32_t old_packets(struct rp_core_stream *s)
     return first > oldest ? first - oldest : 0;
 }
 
-/* The number of events in the packets of a file. */
-static uint64_t file_events(const char *path)
+/* Removes the oldest file of a stream, unless another thread is doing so. */
+static void ring_drop(struct rp_core_stream *s)
 {
+    char path[sizeof rp_core.folder + 80], name[64];
+    uint32_t sequence = atomic_load(&s->oldest);
+    struct stat st;
+
+    if (!atomic_compare_exchange_strong(&s->oldest, &sequence, sequence + 1))
+        return;
+    packet_name(name, sizeof name, s, sequence);
+    full_path(path, sizeof path, name);
+
+    /* The number of events in the packets of a file. */
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct rp_ctf_packet head;
     uint64_t events = 0;
@@ -428,21 +438,7 @@ static uint64_t file_events(const char *path)
     }
     if (fd >= 0)
         close(fd);
-    return events;
-}
 
-/* Removes the oldest file of a stream, unless another thread is doing so. */
-static void ring_drop(struct rp_core_stream *s)
-{
-    char path[sizeof rp_core.folder + 80], name[64];
-    uint32_t sequence = atomic_load(&s->oldest);
-    struct stat st;
-
-    if (!atomic_compare_exchange_strong(&s->oldest, &sequence, sequence + 1))
-        return;
-    packet_name(name, sizeof name, s, sequence);
-    full_path(path, sizeof path, name);
-    uint64_t events = file_events(path);
     if (!stat(path, &st) && !unlink(path)) {
         atomic_fetch_sub(&rp_core.bytes, (uint64_t)st.st_size);
         rp_core_lose(RP_CTF_LOSS_OVERWRITTEN, events);
@@ -588,20 +584,6 @@ static bool chunk_get(struct rp_core_stream *s, size_t need, struct rp_core_chun
     return false;
 }
 
-/* The helper unmaps a full chunk; if it has not unmapped the last one yet, this thread does. Only
-   this thread sets `retired`, only the helper clears it. */
-static void chunk_retire(struct rp_core_stream *s, const struct rp_core_chunk *old)
-{
-    if (!old->base)
-        return;
-    if (atomic_load(&s->retired)) {
-        munmap(old->base, old->size);
-        return;
-    }
-    s->retired_size = old->size;
-    atomic_store(&s->retired, old->base);
-}
-
 /* Replaces the file by a copy of the chunk's first `size` bytes, where its last packet ends. The
    old file and the mapping stay intact, because somebody may be reading the file. A slot gets a
    file. */
@@ -666,7 +648,17 @@ static void packet_next(void *of)
     packet_use(s, c.base);
     if (names)
         rp_core_put_names(s);
-    chunk_retire(s, &old);
+
+    /* The helper unmaps a full chunk; if it has not unmapped the last one yet, this thread does.
+       Only this thread sets `retired`, only the helper clears it. */
+    if (!old.base)
+        return;
+    if (atomic_load(&s->retired)) {
+        munmap(old.base, old.size);
+        return;
+    }
+    s->retired_size = old.size;
+    atomic_store(&s->retired, old.base);
 }
 
 /* Asks the helper for a spare chunk for a busy stream; the helper also unmaps the full one. */

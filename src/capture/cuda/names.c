@@ -66,15 +66,6 @@ static char *demangle(const char *mangled)
     return text ? text : strdup(mangled);
 }
 
-static uint64_t hash_of(const char *text)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-    for (; *text; text++)
-        h = (h ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-    return h | 1;
-}
-
 const char *rp_cuda_kernel_name(const char *mangled)
 {
     static struct {
@@ -84,7 +75,14 @@ const char *rp_cuda_kernel_name(const char *mangled)
 
     if (!mangled || !*mangled)
         return "(kernel without name)";
-    uint64_t hash = hash_of(mangled);
+
+    /* FNV-1a, never 0. */
+    const char *text = mangled;
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (; *text; text++)
+        h = (h ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    uint64_t hash = h | 1;
+
     size_t at = (size_t)(hash >> 1) & (KERNELS - 1);
     for (size_t i = 0; i < PROBES; i++) {
         size_t k = (at + i) & (KERNELS - 1);

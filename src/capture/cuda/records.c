@@ -62,14 +62,6 @@ static struct {
     uint64_t external;
 } externals[EXTERNALS];
 
-static void keep_external(const struct rp_cupti_external_record *r)
-{
-    uint32_t k = r->correlation & (EXTERNALS - 1);
-
-    externals[k].correlation = r->correlation;
-    externals[k].external = r->external;
-}
-
 static void add_external(struct out *o, uint32_t correlation)
 {
     uint32_t k = correlation & (EXTERNALS - 1);
@@ -80,11 +72,6 @@ static void add_external(struct out *o, uint32_t correlation)
 
 /* Correlations of runtime calls; the driver call inside has the same one. */
 static uint32_t outer[EXTERNALS];
-
-static void keep_outer(const struct rp_cupti_api_record *r)
-{
-    outer[r->correlation & (EXTERNALS - 1)] = r->correlation;
-}
 
 static bool is_inner(const struct rp_cupti_api_record *r)
 {
@@ -103,24 +90,6 @@ static void keep_driver(void)
         return;
     snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
     rp_cuda.cap->fact("cuda.driver", text);
-}
-
-static void keep_device(const struct rp_cupti_device_record *r)
-{
-    char key[32], text[128];
-
-    snprintf(key, sizeof key, "cuda.device.%u.size", r->id);
-    snprintf(text, sizeof text, "%llu bytes, %u multiprocessors",
-             (unsigned long long)r->memory_bytes, r->multiprocessors);
-    rp_cuda.cap->fact(key, text); /* written before the name, which completes the device */
-    snprintf(key, sizeof key, "cuda.device.%u.clocks", r->id);
-    snprintf(text, sizeof text, "%u MHz, memory %llu GB/s", r->clock_khz / 1000,
-             (unsigned long long)(r->bandwidth_kb / 1000000));
-    rp_cuda.cap->fact(key, text);
-    keep_driver();
-    snprintf(key, sizeof key, "cuda.device.%u", r->id);
-    snprintf(text, sizeof text, "%s", r->name ? r->name : "");
-    rp_cuda.cap->fact(key, text);
 }
 
 /* -------------------------------------------------------------------------- device work */
@@ -278,12 +247,32 @@ static void read_overhead(const struct rp_cupti_overhead_record *r)
 
 static void first_pass(uint32_t kind, const void *record)
 {
-    if (kind == RP_CUPTI_RUNTIME)
-        keep_outer(record);
-    else if (kind == RP_CUPTI_EXTERNAL_CORRELATION)
-        keep_external(record);
-    else if (kind == RP_CUPTI_DEVICE)
-        keep_device(record);
+    if (kind == RP_CUPTI_RUNTIME) {
+        const struct rp_cupti_api_record *r = record;
+        outer[r->correlation & (EXTERNALS - 1)] = r->correlation;
+    } else if (kind == RP_CUPTI_EXTERNAL_CORRELATION) {
+        const struct rp_cupti_external_record *r = record;
+        uint32_t k = r->correlation & (EXTERNALS - 1);
+
+        externals[k].correlation = r->correlation;
+        externals[k].external = r->external;
+    } else if (kind == RP_CUPTI_DEVICE) {
+        const struct rp_cupti_device_record *r = record;
+        char key[32], text[128];
+
+        snprintf(key, sizeof key, "cuda.device.%u.size", r->id);
+        snprintf(text, sizeof text, "%llu bytes, %u multiprocessors",
+                 (unsigned long long)r->memory_bytes, r->multiprocessors);
+        rp_cuda.cap->fact(key, text); /* written before the name, which completes the device */
+        snprintf(key, sizeof key, "cuda.device.%u.clocks", r->id);
+        snprintf(text, sizeof text, "%u MHz, memory %llu GB/s", r->clock_khz / 1000,
+                 (unsigned long long)(r->bandwidth_kb / 1000000));
+        rp_cuda.cap->fact(key, text);
+        keep_driver();
+        snprintf(key, sizeof key, "cuda.device.%u", r->id);
+        snprintf(text, sizeof text, "%s", r->name ? r->name : "");
+        rp_cuda.cap->fact(key, text);
+    }
 }
 
 static void second_pass(uint32_t kind, const void *record)

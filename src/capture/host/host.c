@@ -6,10 +6,12 @@
  * its caller, which would be this library; the list of loaded objects is checked ten times a second
  * instead.
  */
-#include "capture/host/host.h"
+#include "capture/core/core.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <linux/seccomp.h>
@@ -25,6 +27,9 @@
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
+
+#define SECTION      "rp_record"
+#define MOST_HEADERS 65536 /* of the sections of a file */
 
 static const struct rp_capture *cap;
 static size_t known;             /* objects that have been told; on the core's thread only */
@@ -283,12 +288,86 @@ EXPORT void _exit(int status) /* NOLINT(bugprone-reserved-identifier): the C lib
 
 /* -------------------------------------------------------------------------- attaching */
 
+/* As in <reprise/record.h>: begin and end of a range, a mark, a counter. */
+struct functions {
+    void (*at[4])(void);
+};
+
+static bool read_at(int fd, void *to, size_t size, uint64_t at)
+{
+    return pread(fd, to, size, (off_t)at) == (ssize_t)size;
+}
+
+/* The section of this name in a file; false: it has none. */
+static bool find_section(int fd, ElfW(Shdr) * found)
+{
+    ElfW(Shdr) names;
+    char name[sizeof SECTION];
+    ElfW(Ehdr) head;
+
+    if (!read_at(fd, &head, sizeof head, 0) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        head.e_shentsize != sizeof names ||
+        !read_at(fd, &names, sizeof names, head.e_shoff + head.e_shstrndx * sizeof names))
+        return false;
+    for (size_t i = 0; i < head.e_shnum && i < MOST_HEADERS; i++)
+        if (read_at(fd, found, sizeof *found, head.e_shoff + i * sizeof *found) &&
+            read_at(fd, name, sizeof name, names.sh_offset + found->sh_name) &&
+            !memcmp(name, SECTION, sizeof name))
+            return true;
+    return false;
+}
+
+/* Whether the program has mapped it, writable. */
+static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Shdr) * section)
+{
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+        if (p->p_type == PT_LOAD && p->p_flags & PF_W && section->sh_addr >= p->p_vaddr &&
+            section->sh_addr + section->sh_size <= p->p_vaddr + p->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static int fill(struct dl_phdr_info *info, size_t size, void *user)
+{
+    const struct functions *f = user;
+    const char *path = info->dlpi_name && *info->dlpi_name ? info->dlpi_name : "/proc/self/exe";
+    ElfW(Shdr) section;
+
+    (void)size;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    if (find_section(fd, &section) && is_loaded(info, &section)) {
+        struct functions *to = (struct functions *)(uintptr_t)(info->dlpi_addr + section.sh_addr);
+
+        for (size_t i = 0; i < section.sh_size / sizeof *to; i++)
+            for (size_t k = 0; k < sizeof to->at / sizeof *to->at; k++)
+                __atomic_store_n(&to[i].at[k], f->at[k], __ATOMIC_RELAXED);
+    }
+    close(fd);
+    return 0;
+}
+
+/*
+ * Hands the functions to all programs and libraries that have been loaded with <reprise/record.h>,
+ * which keeps them in tables. They are filled when the program starts; where the recorder comes
+ * later, it finds them by the section of the files that are loaded, and empties them when it
+ * leaves.
+ */
+static void fill_tables(struct functions f)
+{
+    dl_iterate_phdr(fill, &f);
+}
+
 EXPORT int reprise_attach_v1(const char *folder, const char *options);
 EXPORT const _Atomic uint32_t *reprise_session_v1(void);
 
 static void attach_leave(void)
 {
-    rp_host_tables((struct rp_host_functions){{NULL}});
+    fill_tables((struct functions){{NULL}});
 }
 
 /* The mark opens the process: it is in the recording even if nothing else happens. */
@@ -300,9 +379,9 @@ static void attach_begin(void)
     cap->source("host", host_tick, NULL);
     cap->on_leave(attach_leave);
     cap->mark("attached");
-    rp_host_tables((struct rp_host_functions){
-        {(void (*)(void))reprise_record_range_begin, reprise_record_range_end,
-         (void (*)(void))reprise_record_mark, (void (*)(void))reprise_record_counter}});
+    fill_tables((struct functions){{(void (*)(void))reprise_record_range_begin,
+                                    reprise_record_range_end, (void (*)(void))reprise_record_mark,
+                                    (void (*)(void))reprise_record_counter}});
 
     /* Loads the other sources of this recording, which are beside this library. */
     const char *list = cap->option("sources");

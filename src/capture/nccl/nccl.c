@@ -16,7 +16,8 @@
  * A handle is a number, not a pointer: NCCL may use a handle after its end, and passes handles of
  * other processes. The number gives the slot, and whether the slot still holds that event.
  */
-#include "capture/nccl/nccl.h"
+#include "abi/nccl_profiler.h"
+#include "capture/core/core.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,8 +33,28 @@
 #define DEPTH   256                    /* nested events of a thread */
 #define THREADS 64 /* threads that enqueue; events of further threads do not nest */
 
+struct comm {
+    char name[48];
+    uint64_t hash;
+    int ranks, rank, nodes;
+    uint32_t number;
+};
+
+struct op {
+    _Atomic uint64_t handle;
+    uint64_t type, begin, parent;
+    const struct comm *comm;
+    char func[32], datatype[16], algorithm[16], protocol[16], group[48];
+    uint64_t hash, seq, count;
+    int64_t root, peer, traffic;
+    uint32_t tid, channels;
+    bool stopped;
+    _Atomic uint32_t channels_begun, channels_ended;
+    _Atomic uint64_t first, last;
+};
+
 static const struct rp_capture *cap;
-static struct rp_nccl_op *slots;
+static struct op *slots;
 static _Atomic uint64_t handles;
 static _Atomic uint32_t comms;
 static bool channels_wanted;
@@ -44,13 +65,205 @@ static struct opened {
     uint32_t n;
     uint64_t handle[DEPTH];
     uint64_t launched; /* begin of the launch whose collectives are reported next */
-    const struct rp_nccl_comm *launcher;
+    const struct comm *launcher;
 } opened[THREADS];
 
 static __thread struct here {
     uint32_t process, tid; /* the process id changes in the child of a fork */
     struct opened *opened; /* NULL: too many threads */
 } here __attribute__((tls_model("initial-exec")));
+
+/* -------------------------------------------------------------------------- descriptions */
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from ? from : "");
+}
+
+static const char *word(const char *const *words, size_t n, unsigned i)
+{
+    return i < n ? words[i] : "";
+}
+#define WORD(words, i) word(words, sizeof(words) / sizeof(words)[0], i)
+
+/* Names for the numbers of version 1. */
+static const char *const funcs[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
+                                    "AllReduce", "SendRecv", "Send",      "Recv"};
+static const char *const types[] = {"ncclInt8",     "ncclUint8",      "ncclInt32",
+                                    "ncclUint32",   "ncclInt64",      "ncclUint64",
+                                    "ncclFloat16",  "ncclFloat32",    "ncclFloat64",
+                                    "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
+static const char *const algorithms[] = {
+    "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
+static const char *const protocols[] = {"LL", "LL128", "SIMPLE"};
+
+/* Type names of PyTorch's traces, and the bytes of an element. */
+static const struct {
+    const char *nccl, *name;
+    int bytes;
+} elements[] = {{"ncclInt8", "Char", 1},
+                {"ncclUint8", "Byte", 1},
+                {"ncclInt32", "Int", 4},
+                {"ncclUint32", "Int", 4},
+                {"ncclInt64", "Long", 8},
+                {"ncclUint64", "Long", 8},
+                {"ncclFloat16", "Half", 2},
+                {"ncclFloat32", "Float", 4},
+                {"ncclFloat64", "Double", 8},
+                {"ncclBfloat16", "BFloat16", 2},
+                {"ncclFloat8e4m3", "Float8_e4m3fn", 1},
+                {"ncclFloat8e5m2", "Float8_e5m2", 1}};
+
+static const char *element_of(const char *type, int *bytes)
+{
+    for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++) {
+        if (!strcmp(type, elements[i].nccl)) {
+            *bytes = elements[i].bytes;
+            return elements[i].name;
+        }
+    }
+    *bytes = 0;
+    return type;
+}
+
+static void describe_op(struct op *e, const char *func, const char *datatype, uint64_t count)
+{
+    copy_text(e->func, sizeof e->func, func);
+    copy_text(e->datatype, sizeof e->datatype, datatype);
+    e->count = count;
+}
+
+/* The fields that versions 2 to 6 have under the same names. */
+#define DESCRIBE_COLL(e, c)                                              \
+    do {                                                                 \
+        describe_op(e, (c)->func, (c)->datatype, (c)->count);            \
+        copy_text((e)->algorithm, sizeof(e)->algorithm, (c)->algorithm); \
+        copy_text((e)->protocol, sizeof(e)->protocol, (c)->protocol);    \
+        (e)->seq = (c)->seq;                                             \
+        (e)->root = (c)->root;                                           \
+        (e)->channels = (c)->channels;                                   \
+    } while (0)
+
+static void describe_coll(struct op *e, const struct rp_nccl_descr *d, int version)
+{
+    if (version == 1) {
+        /* Version 1 of the description. */
+        describe_op(e, WORD(funcs, d->coll1.func), WORD(types, d->coll1.datatype), d->coll1.count);
+        copy_text(e->algorithm, sizeof e->algorithm, WORD(algorithms, d->coll1.algorithm));
+        copy_text(e->protocol, sizeof e->protocol, WORD(protocols, d->coll1.protocol));
+        copy_text(e->group, sizeof e->group, d->coll1.name);
+        e->hash = d->coll1.comm;
+        e->seq = d->coll1.seq;
+        e->root = d->coll1.root;
+        e->traffic = (int64_t)d->coll1.traffic_bytes;
+        e->channels = d->coll1.channels;
+    } else if (version == 2) {
+        DESCRIBE_COLL(e, &d->coll2);
+        e->traffic = (int64_t)d->coll2.traffic_bytes;
+    } else if (version == 3) {
+        DESCRIBE_COLL(e, &d->coll3);
+    } else {
+        DESCRIBE_COLL(e, &d->coll4);
+    }
+    if (version == 2 || version == 3) { /* these fields are at the same offset in both */
+        e->hash = d->coll3.comm;
+        copy_text(e->group, sizeof e->group, d->coll3.name);
+    }
+}
+
+/* Fills the event from its description, whose layout depends on the version: the first has numbers
+   where the others have names. */
+static void describe(struct op *e, const struct rp_nccl_descr *d, int version)
+{
+    switch (e->type) {
+    case RP_NCCL_COLL:
+        describe_coll(e, d, version);
+        break;
+    case RP_NCCL_P2P:
+        if (version == 1) {
+            describe_op(e, WORD(funcs, d->p2p1.func), WORD(types, d->p2p1.datatype), d->p2p1.count);
+            e->peer = d->p2p1.peer;
+        } else if (version <= 3) {
+            describe_op(e, d->p2p2.func, d->p2p2.datatype, d->p2p2.count);
+            e->peer = d->p2p2.peer;
+        } else {
+            describe_op(e, d->p2p4.func, d->p2p4.datatype, d->p2p4.count);
+            e->peer = d->p2p4.peer;
+            e->channels = d->p2p4.channels;
+        }
+        if (version <= 3) {
+            e->hash = d->p2p2.comm;
+            copy_text(e->group, sizeof e->group, d->p2p2.name);
+        }
+        break;
+    case RP_NCCL_COLL_API:
+        describe_op(e, d->coll_api.func, d->coll_api.datatype, d->coll_api.count);
+        e->root = d->coll_api.root;
+        break;
+    case RP_NCCL_P2P_API:
+        describe_op(e, d->p2p_api.func, d->p2p_api.datatype, d->p2p_api.count);
+        break;
+    case RP_NCCL_CE_COLL:
+        describe_op(e, d->ce_coll.func, d->ce_coll.datatype, d->ce_coll.count);
+        e->seq = d->ce_coll.seq;
+        e->root = d->ce_coll.root;
+        break;
+    default:
+        break;
+    }
+}
+
+static void add_text(struct rp_capture_args *a, const char *key, const char *text)
+{
+    if (text[0])
+        rp_capture_add_text(a, key, text);
+}
+
+/* Elements of the output of a rank that contributes `count`. */
+static uint64_t output_elements(const struct op *e)
+{
+    uint64_t ranks = e->comm->ranks > 0 ? (uint64_t)e->comm->ranks : 1;
+
+    return !strcmp(e->func, "AllGather") ? e->count * ranks : e->count;
+}
+
+/* The arguments of the event's span, with the keys of PyTorch's traces; `group` is a buffer for one
+   of them. NCCL reports broadcasts and gathers as bytes, whatever their type. */
+static void add_args(const struct op *e, struct rp_capture_args *a, char group[40])
+{
+    uint64_t ranks = e->comm->ranks > 0 ? (uint64_t)e->comm->ranks : 1;
+    int bytes;
+    const char *type = element_of(e->datatype, &bytes);
+
+    snprintf(group, 40, "%016llx", (unsigned long long)(e->hash ? e->hash : e->comm->hash));
+    add_text(a, "Collective name", e->func);
+    rp_capture_add_number(
+        a, "In msg nelems",
+        (int64_t)(!strcmp(e->func, "ReduceScatter") ? e->count * ranks : e->count));
+    rp_capture_add_number(a, "Out msg nelems", (int64_t)output_elements(e));
+    add_text(a, "dtype", type);
+    add_text(a, "Process Group Name", group);
+    add_text(a, "Process Group Description", e->group[0] ? e->group : e->comm->name);
+    if (e->comm->ranks > 0)
+        rp_capture_add_number(a, "Group size", e->comm->ranks);
+    if (bytes)
+        rp_capture_add_number(a, "bytes", (int64_t)e->count * bytes);
+    add_text(a, "algorithm", e->algorithm);
+    add_text(a, "protocol", e->protocol);
+    if (e->channels)
+        rp_capture_add_number(a, "channels", e->channels);
+    if (e->traffic)
+        rp_capture_add_number(a, "traffic bytes", e->traffic);
+    if (e->type == RP_NCCL_P2P) {
+        rp_capture_add_number(a, "peer", e->peer);
+        if (e->comm->ranks > 0)
+            rp_capture_add_number(a, "Group rank", e->comm->rank);
+    } else if (e->root >= 0) {
+        rp_capture_add_number(a, "root", e->root);
+    }
+    if (e->type == RP_NCCL_COLL || e->type == RP_NCCL_CE_COLL)
+        rp_capture_add_number(a, "Seq", (int64_t)e->seq);
+}
 
 /* -------------------------------------------------------------------------- communicators */
 
@@ -78,10 +291,10 @@ static int mask_of(int version)
 }
 
 /* All communicators share the mask, and other threads may be reading it, so it is stored once. */
-static int make_comm(void **context, int *mask, int version, const struct rp_nccl_comm *from)
+static int make_comm(void **context, int *mask, int version, const struct comm *from)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct rp_nccl_comm *comm;
+    struct comm *comm;
 
     pthread_once(&once, nccl_begin);
     *context = NULL;
@@ -112,7 +325,7 @@ static int make_comm(void **context, int *mask, int version, const struct rp_ncc
 
 /* -------------------------------------------------------------------------- spans */
 
-static void put_op(const struct rp_nccl_op *e, uint64_t from, uint64_t to, bool device)
+static void put_op(const struct op *e, uint64_t from, uint64_t to, bool device)
 {
     bool api = e->type == RP_NCCL_COLL_API || e->type == RP_NCCL_P2P_API;
     bool call = api || (channels_wanted && e->channels && !device); /* the device's span follows */
@@ -130,7 +343,7 @@ static void put_op(const struct rp_nccl_op *e, uint64_t from, uint64_t to, bool 
 
     snprintf(name, sizeof name, "%s%.31s", api ? "nccl" : "nccl:", e->func);
     span.name = name;
-    rp_nccl_args(e, &args, group);
+    add_args(e, &args, group);
     span.args = args.at;
     span.nargs = args.n;
     cap->span(&span);
@@ -138,17 +351,17 @@ static void put_op(const struct rp_nccl_op *e, uint64_t from, uint64_t to, bool 
 
 /* -------------------------------------------------------------------------- events */
 
-static struct rp_nccl_op *event_of(const void *handle)
+static struct op *event_of(const void *handle)
 {
     uint64_t number = (uint64_t)(uintptr_t)handle;
-    struct rp_nccl_op *e = number ? &slots[number % SLOTS] : NULL;
+    struct op *e = number ? &slots[number % SLOTS] : NULL;
 
     return e && atomic_load(&e->handle) == number ? e : NULL;
 }
 
-static void begin_channel(const struct rp_nccl_op *channel)
+static void begin_channel(const struct op *channel)
 {
-    struct rp_nccl_op *e = event_of((const void *)(uintptr_t)channel->parent);
+    struct op *e = event_of((const void *)(uintptr_t)channel->parent);
     uint64_t none = 0;
 
     if (!e)
@@ -157,9 +370,9 @@ static void begin_channel(const struct rp_nccl_op *channel)
     atomic_fetch_add(&e->channels_begun, 1);
 }
 
-static void end_channel(const struct rp_nccl_op *channel, uint64_t now)
+static void end_channel(const struct op *channel, uint64_t now)
 {
-    struct rp_nccl_op *e = event_of((const void *)(uintptr_t)channel->parent);
+    struct op *e = event_of((const void *)(uintptr_t)channel->parent);
 
     if (!e)
         return;
@@ -195,7 +408,7 @@ static const struct here *this_thread(void)
 
 /* NCCL starts all events of a group, then stops them in the same order. An event is written when
    those that began inside it have stopped, so that the thread's spans nest. */
-static void stop_nested(struct rp_nccl_op *e, uint64_t now)
+static void stop_nested(struct op *e, uint64_t now)
 {
     struct opened *o = this_thread()->opened;
     bool found = false;
@@ -208,7 +421,7 @@ static void stop_nested(struct rp_nccl_op *e, uint64_t now)
         return;
     }
     while (o->n) {
-        struct rp_nccl_op *top = event_of((const void *)(uintptr_t)o->handle[o->n - 1]);
+        struct op *top = event_of((const void *)(uintptr_t)o->handle[o->n - 1]);
 
         if (top && !top->stopped)
             return;
@@ -218,23 +431,23 @@ static void stop_nested(struct rp_nccl_op *e, uint64_t now)
     }
 }
 
-static uint64_t op_begin(struct opened *o, const struct rp_nccl_op *e, uint64_t now)
+static uint64_t op_begin(struct opened *o, const struct op *e, uint64_t now)
 {
     if (e->type != RP_NCCL_COLL && e->type != RP_NCCL_P2P)
         o->launched = 0;
     return o->launched && o->launcher == e->comm ? o->launched : now;
 }
 
-static struct rp_nccl_op *make_event(void *context, const struct rp_nccl_descr *d, int version,
-                                     uint64_t type, uint64_t *number)
+static struct op *make_event(void *context, const struct rp_nccl_descr *d, int version,
+                             uint64_t type, uint64_t *number)
 {
     *number = atomic_fetch_add(&handles, 1) + 1;
-    struct rp_nccl_op *e = &slots[*number % SLOTS];
+    struct op *e = &slots[*number % SLOTS];
     atomic_store(&e->handle, 0);
-    *e = (struct rp_nccl_op){.type = type, .comm = context, .root = -1};
+    *e = (struct op){.type = type, .comm = context, .root = -1};
     e->tid = this_thread()->tid;
     e->parent = (uint64_t)(uintptr_t)d->parent;
-    rp_nccl_describe(e, d, version);
+    describe(e, d, version);
     e->begin = cap->now();
     return e;
 }
@@ -259,7 +472,7 @@ static int event_start(void *context, void **handle, const struct rp_nccl_descr 
         }
         return 0;
     }
-    struct rp_nccl_op *e = make_event(context, d, version, type, &number);
+    struct op *e = make_event(context, d, version, type, &number);
     if (o)
         e->begin = op_begin(o, e, e->begin);
     atomic_store(&e->handle, number);
@@ -273,7 +486,7 @@ static int event_start(void *context, void **handle, const struct rp_nccl_descr 
 
 static int event_stop(void *handle)
 {
-    struct rp_nccl_op *e = slots ? event_of(handle) : NULL;
+    struct op *e = slots ? event_of(handle) : NULL;
 
     if (!e)
         return 0;
@@ -312,18 +525,18 @@ START(4)
 START(5)
 START(6)
 
-#define INIT_PLAIN(version)                                                           \
-    static int init##version(void **context, int *mask)                               \
-    {                                                                                 \
-        return make_comm(context, mask, version, &(struct rp_nccl_comm){.ranks = 0}); \
+#define INIT_PLAIN(version)                                                   \
+    static int init##version(void **context, int *mask)                       \
+    {                                                                         \
+        return make_comm(context, mask, version, &(struct comm){.ranks = 0}); \
     }
 INIT_PLAIN(1)
 INIT_PLAIN(2)
 INIT_PLAIN(3)
 
-static struct rp_nccl_comm comm_of(const char *name, uint64_t hash, int nodes, int ranks, int rank)
+static struct comm comm_of(const char *name, uint64_t hash, int nodes, int ranks, int rank)
 {
-    struct rp_nccl_comm comm = {.hash = hash, .ranks = ranks, .rank = rank, .nodes = nodes};
+    struct comm comm = {.hash = hash, .ranks = ranks, .rank = rank, .nodes = nodes};
 
     snprintf(comm.name, sizeof comm.name, "%s", name ? name : "");
     return comm;
@@ -332,7 +545,7 @@ static struct rp_nccl_comm comm_of(const char *name, uint64_t hash, int nodes, i
 static int init4(void **context, int *mask, const char *name, uint64_t hash, int nodes, int ranks,
                  int rank, void *log)
 {
-    struct rp_nccl_comm comm = comm_of(name, hash, nodes, ranks, rank);
+    struct comm comm = comm_of(name, hash, nodes, ranks, rank);
 
     (void)log;
     return make_comm(context, mask, 4, &comm);
@@ -341,7 +554,7 @@ static int init4(void **context, int *mask, const char *name, uint64_t hash, int
 static int init5(void **context, uint64_t hash, int *mask, const char *name, int nodes, int ranks,
                  int rank, void *log)
 {
-    struct rp_nccl_comm comm = comm_of(name, hash, nodes, ranks, rank);
+    struct comm comm = comm_of(name, hash, nodes, ranks, rank);
 
     (void)log;
     return make_comm(context, mask, 5, &comm);
@@ -350,7 +563,7 @@ static int init5(void **context, uint64_t hash, int *mask, const char *name, int
 static int init6(void **context, uint64_t hash, int *mask, const char *name, int nodes, int ranks,
                  int rank, void *log)
 {
-    struct rp_nccl_comm comm = comm_of(name, hash, nodes, ranks, rank);
+    struct comm comm = comm_of(name, hash, nodes, ranks, rank);
 
     (void)log;
     return make_comm(context, mask, 6, &comm);

@@ -111,14 +111,6 @@ static bool own_files, stat_tells; /* see look_at */
 static bool tells_stacks;          /* the kernel shows its functions to this process */
 static unsigned nkept, most_kept;
 
-static int64_t monotonic_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* -------------------------------------------------------------------------- files of the kernel */
 
 static int open_task_file(uint32_t tid, const char *name)
@@ -920,7 +912,10 @@ static void set_pause(void)
 static void sample_tick(void)
 {
     static _Thread_local bool is_begun __attribute__((tls_model("initial-exec")));
-    int64_t now_ns = monotonic_ns();
+
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    int64_t now_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 
     if (!cap->active()) {
         for (size_t i = 0; i < nthreads; i++) {
