@@ -390,24 +390,6 @@ static enum rp_code use_alias_dump(struct alias_ctx *ctx, size_t source)
     return RP_OK;
 }
 
-static enum rp_code read_alias_dumps(struct alias_ctx *ctx)
-{
-    bool found = false;
-
-    for (size_t i = 0; i < ctx->folder.nothers; i++) {
-        const char *name =
-            rp_sources_borrow(ctx->call->dataset->sources, ctx->folder.others[i])->name;
-        if (!strstr(rp_text_file(name), "alias"))
-            continue;
-        found = true;
-        RP_TRY(use_alias_dump(ctx, ctx->folder.others[i]));
-    }
-    if (!found && ctx->lazy)
-        note(ctx, "no alias dump beside the graph: set RATEX_DUMP_ALIAS=alias.txt and "
-                  "ENABLE_PARAM_ALIASING=true (Ratex)");
-    return RP_OK;
-}
-
 static void note_locations(struct alias_ctx *ctx)
 {
     const struct rp_program *p = ctx->xref.program;
@@ -470,7 +452,20 @@ static enum rp_code answer_alias(struct alias_ctx *ctx)
     RP_TRY(find_inputs(ctx));
     RP_TRY(find_outputs(ctx));
     RP_TRY(list_donated(ctx));
-    RP_TRY(read_alias_dumps(ctx));
+
+    bool found = false;
+    for (size_t i = 0; i < ctx->folder.nothers; i++) {
+        const char *name =
+            rp_sources_borrow(ctx->call->dataset->sources, ctx->folder.others[i])->name;
+        if (!strstr(rp_text_file(name), "alias"))
+            continue;
+        found = true;
+        RP_TRY(use_alias_dump(ctx, ctx->folder.others[i]));
+    }
+    if (!found && ctx->lazy)
+        note(ctx, "no alias dump beside the graph: set RATEX_DUMP_ALIAS=alias.txt and "
+                  "ENABLE_PARAM_ALIASING=true (Ratex)");
+
     RP_TRY(list_possible(ctx));
     if (!ctx->lazy && final->point != RP_DUMP_AT_AFTER)
         note(ctx,

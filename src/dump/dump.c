@@ -40,16 +40,6 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_END};
 static const struct rp_type root_type = {"dump", sizeof(struct dump_root), root_fields, "words"};
 
-static enum rp_code list_words(struct rp_result *result, struct rp_err *err)
-{
-    struct dump_root *root = result->root;
-
-    root->words = RP_ARENA_NEW(&result->arena, struct dump_row, NWORDS);
-    for (size_t i = 0; root->words && i < NWORDS; i++)
-        root->words[root->nwords++] = (struct dump_row){words[i]->name, words[i]->summary};
-    return rp_arena_check(&result->arena, "listing words", err);
-}
-
 /* ---- with one ---- */
 
 static const struct rp_dump_word *find_word(const char *name)
@@ -137,8 +127,14 @@ static enum rp_code dump_run(struct rp_ctx *ctx, const struct rp_dataset *datase
     const char *action = rp_settings_text(settings, "action");
 
     (void)dataset;
-    if (!action && !rp_settings_has(settings, "source"))
-        return list_words(result, err);
+    if (!action && !rp_settings_has(settings, "source")) {
+        struct dump_root *root = result->root;
+
+        root->words = RP_ARENA_NEW(&result->arena, struct dump_row, NWORDS);
+        for (size_t i = 0; root->words && i < NWORDS; i++)
+            root->words[root->nwords++] = (struct dump_row){words[i]->name, words[i]->summary};
+        return rp_arena_check(&result->arena, "listing words", err);
+    }
     const struct rp_dump_word *word = find_word(action ? action : "ls");
     if (!word)
         return rp_err_set(err, RP_USAGE, "'dump' needs a word: 'reprise dump' lists them");

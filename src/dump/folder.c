@@ -31,24 +31,6 @@ static enum rp_dump_role role_of(const struct rp_dataset *dataset, size_t i)
     return role;
 }
 
-static enum rp_code add_single(struct rp_dump_folder *folder, size_t source, enum rp_dump_role role,
-                               struct rp_arena *arena, struct rp_err *err)
-{
-    struct rp_dump_module *module = &folder->dump.modules[folder->dump.nmodules];
-    const char *name = rp_sources_borrow(folder->dataset->sources, source)->name;
-    *module = (struct rp_dump_module){.root = "", .name = rp_text_file(name), .id = -1};
-    module->files = RP_ARENA_NEW(arena, struct rp_dump_file, 1);
-    module->stages = RP_ARENA_NEW(arena, struct rp_dump_stage, 1);
-    RP_TRY(rp_err_need(module->files && module->stages, err, "listing modules"));
-    module->files[module->nfiles++] = (struct rp_dump_file){
-        .source = source, .role = role, .point = RP_DUMP_AT_NAMED, .stage = "program"};
-    if (role == RP_DUMP_PROGRAM)
-        module->stages[module->nstages++] =
-            (struct rp_dump_stage){"program", RP_DUMP_AT_NAMED, 0, source, 1};
-    folder->dump.nmodules++;
-    return RP_OK;
-}
-
 /* Adds files that belong to no module: programs are modules of their own. */
 static enum rp_code add_others(struct rp_dump_folder *folder, struct rp_arena *arena,
                                struct rp_err *err)
@@ -68,9 +50,21 @@ static enum rp_code add_others(struct rp_dump_folder *folder, struct rp_arena *a
     for (size_t i = 0; i < n; i++) {
         enum rp_dump_role role = taken[i] ? RP_DUMP_OTHER : role_of(folder->dataset, i);
 
-        if (role != RP_DUMP_OTHER)
-            RP_TRY(add_single(folder, i, role, arena, err));
-        else if (!taken[i])
+        if (role != RP_DUMP_OTHER) {
+            /* Each other file with a role is a module of its own. */
+            struct rp_dump_module *module = &folder->dump.modules[folder->dump.nmodules];
+            const char *name = rp_sources_borrow(folder->dataset->sources, i)->name;
+            *module = (struct rp_dump_module){.root = "", .name = rp_text_file(name), .id = -1};
+            module->files = RP_ARENA_NEW(arena, struct rp_dump_file, 1);
+            module->stages = RP_ARENA_NEW(arena, struct rp_dump_stage, 1);
+            RP_TRY(rp_err_need(module->files && module->stages, err, "listing modules"));
+            module->files[module->nfiles++] = (struct rp_dump_file){
+                .source = i, .role = role, .point = RP_DUMP_AT_NAMED, .stage = "program"};
+            if (role == RP_DUMP_PROGRAM)
+                module->stages[module->nstages++] =
+                    (struct rp_dump_stage){"program", RP_DUMP_AT_NAMED, 0, i, 1};
+            folder->dump.nmodules++;
+        } else if (!taken[i])
             folder->others[folder->nothers++] = i;
     }
     return RP_OK;

@@ -213,24 +213,6 @@ static uint32_t age_of(const struct package *package, const char *version)
     return found;
 }
 
-static void look_for(const char *site, const struct package *package, struct rp_arena *arena,
-                     struct rp_framework_found *found)
-{
-    char folder[PATH_MAX];
-    struct stat st;
-
-    if ((found->present && (!package->library || found->library)) ||
-        snprintf(folder, sizeof folder, "%s/%s", site, package->folder) >= (int)sizeof folder ||
-        stat(folder, &st) || !S_ISDIR(st.st_mode))
-        return;
-    found->present = true;
-    found->package = rp_arena_text(arena, folder);
-    if (!found->version)
-        found->version = version_of(site, package->folder, arena);
-    found->library = library_of(site, package, arena);
-    found->xla = age_of(package, found->version);
-}
-
 static bool is_listed(const char *list, const char *name)
 {
     size_t n = strlen(name);
@@ -278,8 +260,24 @@ enum rp_code rp_frameworks_find(const char *const *words, size_t n, const char *
         lines = ask_interpreter(out->interpreter, &pid);
     while (lines && fgets(site, sizeof site, lines)) {
         site[strcspn(site, "\n")] = '\0';
-        for (size_t i = 0; i < NPACKAGES; i++)
-            look_for(site, &packages[i], arena, &out->of[packages[i].framework]);
+        for (size_t i = 0; i < NPACKAGES; i++) {
+            const struct package *package = &packages[i];
+            struct rp_framework_found *found = &out->of[packages[i].framework];
+            char folder[PATH_MAX];
+            struct stat st;
+
+            if ((found->present && (!package->library || found->library)) ||
+                snprintf(folder, sizeof folder, "%s/%s", site, package->folder) >=
+                    (int)sizeof folder ||
+                stat(folder, &st) || !S_ISDIR(st.st_mode))
+                continue;
+            found->present = true;
+            found->package = rp_arena_text(arena, folder);
+            if (!found->version)
+                found->version = version_of(site, package->folder, arena);
+            found->library = library_of(site, package, arena);
+            found->xla = age_of(package, found->version);
+        }
     }
     if (lines)
         fclose(lines);

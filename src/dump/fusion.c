@@ -557,18 +557,6 @@ static enum rp_code explain_matches(struct fusion_ctx *ctx, const struct rp_xref
     return RP_OK;
 }
 
-/* Adds the steps in which it, or a fusion that contains it, is the producer or absorbs one. */
-static enum rp_code add_history(struct fusion_ctx *ctx, const char *name)
-{
-    struct names names;
-
-    follow(ctx, name, &names);
-    for (size_t i = 0; i < ctx->log.n; i++)
-        if (has_name(&names, ctx->steps[i].producer) || has_name(&names, ctx->steps[i].consumer))
-            RP_TRY(add_step(ctx, i));
-    return RP_OK;
-}
-
 static enum rp_code explain_subject(struct fusion_ctx *ctx, const char *text)
 {
     struct producer_sum sum = sum_of(ctx, text);
@@ -583,8 +571,17 @@ static enum rp_code explain_subject(struct fusion_ctx *ctx, const char *text)
         RP_TRY(explain_matches(ctx, &ctx->after_x, text));
     if (!ctx->ops.n && sum.steps)
         RP_TRY(explain_op(ctx, &ctx->before_x, RP_NONE, text, &sum));
-    if (ctx->ops.n == 1)
-        RP_TRY(add_history(ctx, ctx->ops.at[0].name));
+    if (ctx->ops.n == 1) {
+        /* Adds the steps in which it, or a fusion that contains it, is the producer or absorbs one.
+         */
+        struct names names;
+
+        follow(ctx, ctx->ops.at[0].name, &names);
+        for (size_t i = 0; i < ctx->log.n; i++)
+            if (has_name(&names, ctx->steps[i].producer) ||
+                has_name(&names, ctx->steps[i].consumer))
+                RP_TRY(add_step(ctx, i));
+    }
     if (ctx->ops.n)
         return RP_OK;
     return rp_err_set(ctx->err, RP_USAGE,

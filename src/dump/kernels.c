@@ -144,21 +144,6 @@ struct kernels_ctx {
 
 /* ------------------------------------------------------------------ inputs */
 
-static enum rp_code open_traces(struct kernels_ctx *ctx)
-{
-    const char *path = rp_settings_text(ctx->call->settings, "trace");
-    struct rp_import empty = RP_IMPORT_INIT;
-
-    if (!path)
-        return RP_OK;
-    RP_TRY(rp_open(ctx->call->ctx, &path, 1, NULL, &ctx->traces, ctx->err));
-    for (size_t i = 0; i < rp_sources_count(ctx->traces->sources); i++) {
-        RP_TRY(rp_vec_push(&ctx->imports, empty, ctx->err));
-        RP_TRY(rp_load_trace(ctx->traces, i, &ctx->imports.at[ctx->imports.n - 1], ctx->err));
-    }
-    return RP_OK;
-}
-
 static bool named_as(const char *event, const char *module)
 {
     size_t n = strcspn(event, "(");
@@ -439,25 +424,20 @@ static enum rp_code measure(struct kernels_ctx *ctx)
     return RP_OK;
 }
 
-static enum rp_code add_notes(struct kernels_ctx *ctx)
-{
-    RP_NOTE(ctx->root, ctx->arena, rp_dump_one_of(&ctx->folder, ctx->arena));
-    if (!ctx->thunks.n)
-        RP_NOTE(ctx->root, ctx->arena,
-                "no thunks in the dump (CPU, or an old version): instructions that "
-                "need code, in the order of the program");
-    if (!ctx->xref.program)
-        RP_NOTE(ctx->root, ctx->arena,
-                "no program beside the thunks: compile with --xla_dump_hlo_as_text to "
-                "get operators and lines");
-    return rp_arena_check(ctx->arena, "listing kernels", ctx->err);
-}
-
 static enum rp_code answer_kernels(struct kernels_ctx *ctx)
 {
     struct kernels_root *root = ctx->root;
 
-    RP_TRY(open_traces(ctx));
+    const char *path = rp_settings_text(ctx->call->settings, "trace");
+    struct rp_import empty = RP_IMPORT_INIT;
+    if (path) {
+        RP_TRY(rp_open(ctx->call->ctx, &path, 1, NULL, &ctx->traces, ctx->err));
+        for (size_t i = 0; i < rp_sources_count(ctx->traces->sources); i++) {
+            RP_TRY(rp_vec_push(&ctx->imports, empty, ctx->err));
+            RP_TRY(rp_load_trace(ctx->traces, i, &ctx->imports.at[ctx->imports.n - 1], ctx->err));
+        }
+    }
+
     RP_TRY(module_of_trace(ctx, &ctx->module));
     if (!ctx->module)
         RP_TRY(rp_dump_largest(&ctx->folder, &ctx->module, ctx->err));
@@ -476,7 +456,17 @@ static enum rp_code answer_kernels(struct kernels_ctx *ctx)
     RP_TRY(sum_lines(ctx));
     if (ctx->imports.n && root->nkernels)
         qsort(root->kernels, root->nkernels, sizeof *root->kernels, by_time);
-    return add_notes(ctx);
+
+    RP_NOTE(ctx->root, ctx->arena, rp_dump_one_of(&ctx->folder, ctx->arena));
+    if (!ctx->thunks.n)
+        RP_NOTE(ctx->root, ctx->arena,
+                "no thunks in the dump (CPU, or an old version): instructions that "
+                "need code, in the order of the program");
+    if (!ctx->xref.program)
+        RP_NOTE(ctx->root, ctx->arena,
+                "no program beside the thunks: compile with --xla_dump_hlo_as_text to "
+                "get operators and lines");
+    return rp_arena_check(ctx->arena, "listing kernels", ctx->err);
 }
 
 static enum rp_code kernels_run(const struct rp_dump_call *call, struct rp_result *result,

@@ -270,38 +270,6 @@ static const struct ls_program *program_of(struct ls_ctx *ls, const struct rp_du
     return ls->programs[stage->source].read ? &ls->programs[stage->source] : NULL;
 }
 
-static void count_stages(const struct rp_dump_module *module, struct ls_module *row)
-{
-    for (size_t i = 0; i < module->nstages; i++) {
-        const struct rp_dump_stage *stage = &module->stages[i];
-
-        if (stage->point == RP_DUMP_AT_PASS) {
-            row->passes = row->passes == RP_ABSENT_I64 ? 1 : row->passes + 1;
-            row->passes_changed = row->passes_changed == RP_ABSENT_I64 ? 0 : row->passes_changed;
-            row->passes_changed += is_after_pass(stage->name);
-        } else if (stage->point == RP_DUMP_AT_RUN) {
-            row->executions++;
-        } else {
-            row->stages++;
-        }
-    }
-}
-
-static enum rp_code fill_kinds(struct ls_ctx *ls, const struct rp_dump_module *module,
-                               struct ls_module *row, struct rp_err *err)
-{
-    bool seen[RP_DUMP_ROLES] = {false};
-
-    row->kinds = RP_ARENA_NEW(ls->arena, const char *, RP_DUMP_ROLES);
-    RP_TRY(rp_err_need(row->kinds, err, "listing modules"));
-    for (size_t i = 0; i < module->nfiles; i++)
-        seen[module->files[i].role] = true;
-    for (size_t i = 0; i < RP_DUMP_ROLES; i++)
-        if (seen[i])
-            row->kinds[row->nkinds++] = rp_dump_role_name((enum rp_dump_role)i);
-    return RP_OK;
-}
-
 static enum rp_code fill_module(struct ls_ctx *ls, const struct rp_dump_module *module,
                                 struct ls_module *row, struct rp_err *err)
 {
@@ -322,8 +290,31 @@ static enum rp_code fill_module(struct ls_ctx *ls, const struct rp_dump_module *
                               .allocated_bytes = RP_ABSENT_I64,
                               .compile_ns = RP_ABSENT_I64,
                               .stage = final ? final->name : NULL};
-    count_stages(module, row);
-    RP_TRY(fill_kinds(ls, module, row, err));
+
+    for (size_t i = 0; i < module->nstages; i++) {
+        const struct rp_dump_stage *stage = &module->stages[i];
+
+        if (stage->point == RP_DUMP_AT_PASS) {
+            row->passes = row->passes == RP_ABSENT_I64 ? 1 : row->passes + 1;
+            row->passes_changed = row->passes_changed == RP_ABSENT_I64 ? 0 : row->passes_changed;
+            row->passes_changed += is_after_pass(stage->name);
+        } else if (stage->point == RP_DUMP_AT_RUN) {
+            row->executions++;
+        } else {
+            row->stages++;
+        }
+    }
+
+    bool seen[RP_DUMP_ROLES] = {false};
+
+    row->kinds = RP_ARENA_NEW(ls->arena, const char *, RP_DUMP_ROLES);
+    RP_TRY(rp_err_need(row->kinds, err, "listing modules"));
+    for (size_t i = 0; i < module->nfiles; i++)
+        seen[module->files[i].role] = true;
+    for (size_t i = 0; i < RP_DUMP_ROLES; i++)
+        if (seen[i])
+            row->kinds[row->nkinds++] = rp_dump_role_name((enum rp_dump_role)i);
+
     const struct ls_program *before = program_of(ls, rp_dump_stage_at(module, RP_DUMP_AT_BEFORE));
     if (final && final == rp_dump_stage_at(module, RP_DUMP_AT_BEFORE))
         after = before;

@@ -211,11 +211,6 @@ struct memory_ctx {
     struct rp_err *err;
 };
 
-static uint64_t text_key(const char *text)
-{
-    return rp_hash_bytes(text, strlen(text));
-}
-
 static void fill_value(const struct memory_ctx *ctx, const struct rp_buffer_live *l, int64_t bytes,
                        int64_t whole, struct memory_value *out)
 {
@@ -248,7 +243,7 @@ static enum rp_code add_sum(struct rp_map *map, struct memory_sum *sums, size_t 
 {
     uint32_t at;
 
-    RP_TRY(rp_map_intern(map, text_key(name), (uint32_t)*n, &at, err));
+    RP_TRY(rp_map_intern(map, rp_hash_bytes(name, strlen(name)), (uint32_t)*n, &at, err));
     if (at == *n)
         sums[(*n)++] = (struct memory_sum){.name = name};
     sums[at].values++;
@@ -553,27 +548,6 @@ static enum rp_code list_modules(struct memory_ctx *ctx)
     return RP_OK;
 }
 
-static enum rp_code add_notes(struct memory_ctx *ctx)
-{
-    if (!ctx->lives.n)
-        RP_NOTE(ctx->root, ctx->arena,
-                "no live ranges in the dump: what is live when is not known");
-    if (!ctx->xref.program)
-        RP_NOTE(ctx->root, ctx->arena,
-                "no optimised program in the dump: operators and lines are not known");
-    if (ctx->buffers.stated_peak_bytes >= 0 &&
-        ctx->buffers.stated_peak_bytes != ctx->lives.peak_bytes)
-        RP_NOTE(
-            ctx->root, ctx->arena,
-            rp_arena_textf(
-                ctx->arena,
-                "XLA's file of live ranges states a peak of %s at position %lld; its own "
-                "ranges and the addresses of the buffers give the peak above",
-                rp_units_text(ctx->arena, (double)ctx->buffers.stated_peak_bytes, RP_UNIT_BYTES),
-                (long long)ctx->buffers.stated_peak_at));
-    return rp_arena_check(ctx->arena, "describing memory", ctx->err);
-}
-
 static enum rp_code answer_memory(struct memory_ctx *ctx)
 {
     bool found;
@@ -593,7 +567,24 @@ static enum rp_code answer_memory(struct memory_ctx *ctx)
         return rp_err_nomem(ctx->err, "reading a program");
     RP_TRY(rp_xref_init(&ctx->xref, ctx->program.program, ctx->err));
     RP_TRY(describe_module(ctx));
-    return add_notes(ctx);
+
+    if (!ctx->lives.n)
+        RP_NOTE(ctx->root, ctx->arena,
+                "no live ranges in the dump: what is live when is not known");
+    if (!ctx->xref.program)
+        RP_NOTE(ctx->root, ctx->arena,
+                "no optimised program in the dump: operators and lines are not known");
+    if (ctx->buffers.stated_peak_bytes >= 0 &&
+        ctx->buffers.stated_peak_bytes != ctx->lives.peak_bytes)
+        RP_NOTE(
+            ctx->root, ctx->arena,
+            rp_arena_textf(
+                ctx->arena,
+                "XLA's file of live ranges states a peak of %s at position %lld; its own "
+                "ranges and the addresses of the buffers give the peak above",
+                rp_units_text(ctx->arena, (double)ctx->buffers.stated_peak_bytes, RP_UNIT_BYTES),
+                (long long)ctx->buffers.stated_peak_at));
+    return rp_arena_check(ctx->arena, "describing memory", ctx->err);
 }
 
 static enum rp_code memory_run(const struct rp_dump_call *call, struct rp_result *result,

@@ -109,21 +109,6 @@ static enum rp_code parse_array(void *user, const uint8_t *bytes, size_t n, stru
     return rp_npy_parse(bytes, n, user, err);
 }
 
-/* A file that several arrays name is read once, and they share its tensor. */
-static enum rp_code load_array(const struct rp_dataset *dataset, const struct rp_bundle *b,
-                               const struct rp_bundle_array *row, struct rp_tensor **known,
-                               struct rp_arrays *to, struct rp_err *err)
-{
-    uint32_t file = rp_bundle_find(b, row->file);
-    struct rp_tensor *t = known[file] ? rp_tensor_keep(known[file]) : NULL;
-
-    if (!t)
-        RP_TRY(with_member(dataset, b, file, parse_array, &t, err));
-    RP_TRY(rp_arrays_add(to, t, err, "%s", row->name));
-    known[file] = t;
-    return RP_OK;
-}
-
 static enum rp_code load_arrays(const struct rp_dataset *dataset, const struct rp_bundle *b,
                                 bool outputs, struct rp_arrays *to, struct rp_err *err)
 {
@@ -133,8 +118,16 @@ static enum rp_code load_arrays(const struct rp_dataset *dataset, const struct r
     for (size_t i = 0; i < b->arrays.n; i++) {
         const struct rp_bundle_array *row = &b->arrays.at[i];
 
-        if ((strstr(row->name, "out") != NULL) == outputs && row->file)
-            RP_TRY(load_array(dataset, b, row, known, to, err));
+        if ((strstr(row->name, "out") != NULL) == outputs && row->file) {
+            /* A file that several arrays name is read once, and they share its tensor. */
+            uint32_t file = rp_bundle_find(b, row->file);
+            struct rp_tensor *t = known[file] ? rp_tensor_keep(known[file]) : NULL;
+
+            if (!t)
+                RP_TRY(with_member(dataset, b, file, parse_array, &t, err));
+            RP_TRY(rp_arrays_add(to, t, err, "%s", row->name));
+            known[file] = t;
+        }
     }
     return RP_OK;
 }

@@ -27,16 +27,6 @@ static void add_row(struct listing *to, const struct rp_engine *engine, const ch
     row->get = present ? NULL : engine->get;
 }
 
-static void add_own(struct listing *to, const struct rp_engine *engine)
-{
-    struct rp_err why = RP_ERR_INIT;
-    char found[512] = "";
-    bool present = engine->probe(NULL, found, sizeof found, &why) == RP_OK;
-
-    add_row(to, engine, engine->name, rp_arena_text(to->arena, present ? found : why.text),
-            present);
-}
-
 static void add_libraries(struct listing *to, const struct rp_engine *engine,
                           const struct rp_plugins *plugins)
 {
@@ -70,8 +60,14 @@ static enum rp_code list_engines(const struct rp_plugins *plugins, struct listin
     for (size_t i = 0; (engine = rp_engine_at(i)) != NULL; i++)
         if (engine->takes_where)
             add_libraries(to, engine, plugins);
-        else
-            add_own(to, engine);
+        else {
+            struct rp_err why = RP_ERR_INIT;
+            char found[512] = "";
+            bool present = engine->probe(NULL, found, sizeof found, &why) == RP_OK;
+
+            add_row(to, engine, engine->name, rp_arena_text(to->arena, present ? found : why.text),
+                    present);
+        }
     return rp_arena_check(to->arena, "listing engines", err);
 }
 

@@ -543,17 +543,6 @@ static enum rp_code loop_open(const struct walk *w, uint32_t op, struct loop *l)
     return rp_trial_open(s->oracle, &part, &l->ask, w->i->err);
 }
 
-static enum rp_code enter_loop(const struct walk *w, uint32_t op)
-{
-    RP_SCOPED(loop_release) struct loop l = {0};
-    bool stop = false;
-
-    RP_TRY(loop_open(w, op, &l));
-    for (int64_t k = 0; !stop && k < MOST_LOOPS; k++)
-        RP_TRY(loop_step(w, op, &l, k, &stop));
-    return RP_OK;
-}
-
 /* Enters what a diverging operation calls, with the values of the call. */
 static enum rp_code isolate_enter(const struct walk *w, uint32_t op)
 {
@@ -563,8 +552,15 @@ static enum rp_code isolate_enter(const struct walk *w, uint32_t op)
 
     if (!called.n || !in.n)
         return RP_OK;
-    if (p->code.at[op] == RP_OP_WHILE)
-        return enter_loop(w, op);
+    if (p->code.at[op] == RP_OP_WHILE) {
+        RP_SCOPED(loop_release) struct loop l = {0};
+        bool stop = false;
+
+        RP_TRY(loop_open(w, op, &l));
+        for (int64_t k = 0; !stop && k < MOST_LOOPS; k++)
+            RP_TRY(loop_step(w, op, &l, k, &stop));
+        return RP_OK;
+    }
     RP_FREED struct rp_tensors *operands = calloc((size_t)in.n + 1, sizeof *operands);
     RP_TRY(rp_err_need(operands, w->i->err, "isolating operations"));
     for (uint32_t k = 0; k < in.n; k++)

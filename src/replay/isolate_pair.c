@@ -48,14 +48,6 @@ static enum rp_code differing_results(struct rp_level *l, const struct rp_level_
     return RP_OK;
 }
 
-static bool same_name(const struct rp_level *l, uint32_t left, uint32_t right)
-{
-    const struct rp_program *a = l->side[0].flat, *b = l->side[1].flat;
-
-    return !strcmp(rp_program_text(a, a->op_name.at[left]),
-                   rp_program_text(b, b->op_name.at[right]));
-}
-
 /*
  * Whether two operations that differ can be counterparts, because they are computed from values
  * that agree. The fault may have changed an operand, so a third of the values must be the same, or
@@ -81,8 +73,12 @@ static bool is_plausible(const struct rp_level *l, uint32_t left)
             all++;
             common += other != RP_NONE && s[!k].reached[other - s[!k].entry->first];
         }
-    if (!all)
-        return same_name(l, left, right);
+    if (!all) {
+        const struct rp_program *a = l->side[0].flat, *b = l->side[1].flat;
+
+        return !strcmp(rp_program_text(a, a->op_name.at[left]),
+                       rp_program_text(b, b->op_name.at[right]));
+    }
     return common * (l->known[left] ? 3 : 2) >= all;
 }
 
@@ -107,13 +103,6 @@ static uint32_t first_suspect(const struct rp_level *l, const uint32_t *results,
 
 /* ---- rows ---- */
 
-static const char *source_of(const struct rp_level *l, const struct rp_program *p, uint32_t op)
-{
-    struct rp_source_line at;
-
-    return rp_op_source(p, op, &at) ? rp_arena_textf(l->texts, "%s:%d", at.file, at.line) : NULL;
-}
-
 static enum rp_code row_add(const struct rp_level *l, uint32_t left, uint32_t right,
                             const char *verdict, const struct rp_level_verdict *v)
 {
@@ -133,7 +122,10 @@ static enum rp_code row_add(const struct rp_level *l, uint32_t left, uint32_t ri
             continue;
         row.name[k] = rp_arena_text(l->texts, rp_program_text(p, p->op_name.at[op[k]]));
         row.opcode[k] = rp_arena_text(l->texts, rp_op_opcode_name(p, op[k]));
-        row.source[k] = source_of(l, p, op[k]);
+        struct rp_source_line at;
+        row.source[k] = rp_op_source(p, op[k], &at)
+                            ? rp_arena_textf(l->texts, "%s:%d", at.file, at.line)
+                            : NULL;
     }
     if (v) {
         row.max_abs = v->is.max_abs;
@@ -298,23 +290,6 @@ static enum rp_code compare_roots(struct rp_level *l, struct rp_level_verdict **
     return rp_level_judge(l, &left, &right, v);
 }
 
-static enum rp_code level_compare(struct rp_level *l, bool *differs)
-{
-    RP_FREED struct rp_level_verdict *v = NULL;
-    size_t n;
-
-    RP_TRY(compare_roots(l, &v, &n));
-    for (size_t i = 0; i < n; i++) {
-        *differs |= !v[i].is.ok && !v[i].rounded;
-        l->out->rounded += l->depth == 1 && v[i].rounded;
-    }
-    if (l->search->results_only)
-        return RP_OK;
-    if (*differs)
-        return level_search(l, v);
-    return l->depth == 1 ? level_unseen(l) : RP_OK;
-}
-
 static void level_release(struct rp_level *l)
 {
     rp_level_side_release(&l->side[0]);
@@ -337,7 +312,19 @@ enum rp_code rp_level_run(const struct rp_pair_search *search, struct rp_level *
     *differs = false;
     for (int k = 0; k < 2; k++)
         RP_TRY(rp_level_side_init(&l.side[k], search, k, l.err));
-    return level_compare(&l, differs);
+
+    RP_FREED struct rp_level_verdict *v = NULL;
+    size_t n;
+    RP_TRY(compare_roots(&l, &v, &n));
+    for (size_t i = 0; i < n; i++) {
+        *differs |= !v[i].is.ok && !v[i].rounded;
+        l.out->rounded += l.depth == 1 && v[i].rounded;
+    }
+    if (l.search->results_only)
+        return RP_OK;
+    if (*differs)
+        return level_search(&l, v);
+    return l.depth == 1 ? level_unseen(&l) : RP_OK;
 }
 
 enum rp_code rp_isolate_pair(const struct rp_pair_search *search, struct rp_arena *arena,

@@ -176,24 +176,6 @@ static int64_t median_of(const struct operators *o, uint32_t id)
     return middle;
 }
 
-/* Lists the names of what its last call started, in order. */
-static void put_kernels(struct rp_out *out, const struct operators *o, rp_event call)
-{
-    rp_out_text(out, "KERNELS = [");
-    for (size_t i = 0, n = 0; i < o->work.items.n; i++) {
-        rp_event e = o->owners.owners.at[i].op;
-
-        for (size_t depth = 0; e != RP_NONE && e != call && depth < RP_ANCESTORS_MAX; depth++)
-            e = around(o, e);
-        if (e != call)
-            continue;
-        rp_out_text(out, n++ ? ",\n           " : "");
-        rp_out_escaped(out, RP_IN_PYTHON,
-                       rp_trace_str(o->t, o->t->ev.name[o->work.items.at[i].event]));
-    }
-    rp_out_text(out, "]\n");
-}
-
 static enum rp_code write_script(const struct operators *o, uint32_t id, const char *given,
                                  const char *path, int64_t ns, struct rp_err *err)
 {
@@ -213,7 +195,22 @@ static enum rp_code write_script(const struct operators *o, uint32_t id, const c
     }
     rp_out_printf(out, "\nDEVICE = \"%s\"\nRECORDED_NS = %lld\nCALLS_RECORDED = %u\n",
                   o->device ? "cuda" : "cpu", (long long)ns, g->ncalls);
-    put_kernels(out, o, g->last);
+
+    /* Lists the names of what its last call started, in order. */
+    rp_out_text(out, "KERNELS = [");
+    for (size_t i = 0, n = 0; i < o->work.items.n; i++) {
+        rp_event e = o->owners.owners.at[i].op;
+
+        for (size_t depth = 0; e != RP_NONE && e != g->last && depth < RP_ANCESTORS_MAX; depth++)
+            e = around(o, e);
+        if (e != g->last)
+            continue;
+        rp_out_text(out, n++ ? ",\n           " : "");
+        rp_out_escaped(out, RP_IN_PYTHON,
+                       rp_trace_str(o->t, o->t->ev.name[o->work.items.at[i].event]));
+    }
+    rp_out_text(out, "]\n");
+
     rp_out_text(out, "\n");
     return rp_out_end(out, rp_embedded_put(rp_replay_operator_text, out, err), err);
 }

@@ -166,20 +166,6 @@ static enum rp_code add_program(struct pack_ctx *p, struct rp_session *s)
 
 /* ---- all of it ---- */
 
-static void put_member(struct rp_out *out, const struct member *m)
-{
-    char head[RP_NPY_HEADER];
-
-    rp_tar_put_header(out, m->path, m->n);
-    if (m->array) {
-        rp_out_write(out, head, rp_npy_header(m->array, head));
-        rp_out_write(out, m->array->data, rp_tensor_bytes(m->array));
-    } else {
-        rp_out_write(out, m->bytes, m->n);
-    }
-    rp_tar_put_end(out, m->n);
-}
-
 static void abandon_text(struct rp_out **text)
 {
     rp_out_abandon(*text);
@@ -199,39 +185,21 @@ static enum rp_code write_tar(const struct pack_ctx *p, const char *path, struct
     rp_tar_put_header(out, RP_BUNDLE_MANIFEST, n);
     rp_out_write(out, text, n);
     rp_tar_put_end(out, n);
-    for (size_t i = 0; i < p->members.n; i++)
-        put_member(out, &p->members.at[i]);
+    for (size_t i = 0; i < p->members.n; i++) {
+        const struct member *m = &p->members.at[i];
+        char head[RP_NPY_HEADER];
+
+        rp_tar_put_header(out, m->path, m->n);
+        if (m->array) {
+            rp_out_write(out, head, rp_npy_header(m->array, head));
+            rp_out_write(out, m->array->data, rp_tensor_bytes(m->array));
+        } else {
+            rp_out_write(out, m->bytes, m->n);
+        }
+        rp_tar_put_end(out, m->n);
+    }
     rp_tar_put_last(out);
     return rp_out_close(out, err);
-}
-
-static enum rp_code add_expected(struct pack_ctx *p, const struct rp_session *s)
-{
-    size_t n = s->signature.nout * s->partitions;
-
-    if (p->bundle.redacted || (!s->expected.list.n && !s->snapshot.results.n))
-        return RP_OK;
-    p->want = RP_ARENA_NEW(p->arena, struct rp_tensor *, n + 1);
-    RP_TRY(rp_err_need(p->want, p->err, "packing"));
-    p->nwant = n;
-    RP_TRY(rp_session_expected(s, p->want, n, p->err));
-    return add_arrays(p, "out", p->want, s->signature.nout, s->partitions, NULL);
-}
-
-static void fill_root(const struct pack_ctx *p, const char *to, struct rp_result *result)
-{
-    struct rp_replay *root = result->root;
-
-    root->ok = true;
-    root->bundle = rp_arena_strdup(&result->arena, to);
-    root->packed_by = p->bundle.reprise;
-    root->flags = p->bundle.flags;
-    root->rank = p->bundle.rank;
-    root->files = RP_ARENA_NEW(&result->arena, struct rp_replay_file, p->bundle.files.n + 1);
-    for (size_t i = 0; root->files && i < p->bundle.files.n; i++)
-        root->files[root->nfiles++] = (struct rp_replay_file){
-            p->bundle.files.at[i].path,   i ? "array" : "program",     NULL,
-            p->bundle.files.at[i].sha256, p->bundle.files.at[i].bytes, true};
 }
 
 static void pack_release(struct pack_ctx *p)
@@ -267,10 +235,31 @@ static enum rp_code pack_to(struct rp_session *s, const char *to,
     RP_TRY(add_program(&p, s));
     RP_TRY(add_arrays(&p, "in", s->arguments, s->signature.nin, s->partitions,
                       s->graph ? s->graph->known : NULL));
-    RP_TRY(add_expected(&p, s));
+
+    size_t n = s->signature.nout * s->partitions;
+    if (!p.bundle.redacted && (s->expected.list.n || s->snapshot.results.n)) {
+        p.want = RP_ARENA_NEW(p.arena, struct rp_tensor *, n + 1);
+        RP_TRY(rp_err_need(p.want, p.err, "packing"));
+        p.nwant = n;
+        RP_TRY(rp_session_expected(s, p.want, n, p.err));
+        RP_TRY(add_arrays(&p, "out", p.want, s->signature.nout, s->partitions, NULL));
+    }
+
     RP_TRY(write_tar(&p, to, err));
-    if (describe)
-        fill_root(&p, to, result);
+    if (describe) {
+        struct rp_replay *root = result->root;
+
+        root->ok = true;
+        root->bundle = rp_arena_strdup(&result->arena, to);
+        root->packed_by = p.bundle.reprise;
+        root->flags = p.bundle.flags;
+        root->rank = p.bundle.rank;
+        root->files = RP_ARENA_NEW(&result->arena, struct rp_replay_file, p.bundle.files.n + 1);
+        for (size_t i = 0; root->files && i < p.bundle.files.n; i++)
+            root->files[root->nfiles++] = (struct rp_replay_file){
+                p.bundle.files.at[i].path,   i ? "array" : "program",    NULL,
+                p.bundle.files.at[i].sha256, p.bundle.files.at[i].bytes, true};
+    }
     return RP_OK;
 }
 

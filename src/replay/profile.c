@@ -106,16 +106,6 @@ static enum rp_code begin_trace(struct trace_ctx *t)
     return give_name(t, t->session, "thread_name", "session");
 }
 
-/* Adds what was measured earlier, so that it ends where the first span begins. */
-static enum rp_code add_before(struct trace_ctx *t, const struct rp_session_run *run, int64_t end)
-{
-    int64_t at = end - run->times.first_ns - run->upload_ns - run->compile_ns;
-
-    RP_TRY(add_range(t, "compile", at, run->compile_ns));
-    RP_TRY(add_range(t, "upload", at + run->compile_ns, run->upload_ns));
-    return add_range(t, "first run", end - run->times.first_ns, run->times.first_ns);
-}
-
 static enum rp_code add_spans(struct trace_ctx *t, const struct rp_session_run *run,
                               const struct rp_op_spans *spans)
 {
@@ -127,8 +117,16 @@ static enum rp_code add_spans(struct trace_ctx *t, const struct rp_session_run *
         const struct rp_op_span *span = &spans->list.at[i];
 
         if (!span->opcode) {
-            if (!i)
-                RP_TRY(add_before(t, run, span->begin_ns));
+            if (!i) {
+                /* Adds what was measured earlier, so that it ends where the first span begins. */
+                int64_t at =
+                    span->begin_ns - run->times.first_ns - run->upload_ns - run->compile_ns;
+
+                RP_TRY(add_range(t, "compile", at, run->compile_ns));
+                RP_TRY(add_range(t, "upload", at + run->compile_ns, run->upload_ns));
+                RP_TRY(add_range(t, "first run", span->begin_ns - run->times.first_ns,
+                                 run->times.first_ns));
+            }
             snprintf(name, sizeof name, "ProfilerStep#%zu", nth++);
             RP_TRY(add_range(t, name, span->begin_ns, span->end_ns - span->begin_ns));
             continue;
@@ -180,28 +178,6 @@ static enum rp_code replay_spans(const struct rp_session_run *run, unsigned runs
 
 /* ---- the profiler of an engine ---- */
 
-static enum rp_code from_trace(const struct rp_trace *trace, int64_t most, struct rp_result *result,
-                               struct rp_err *err)
-{
-    struct rp_replay *root = result->root;
-    struct rp_top_root *top = RP_ARENA_NEW(&result->arena, struct rp_top_root, 1);
-
-    RP_TRY(rp_err_need(top, err, "listing instructions"));
-    RP_TRY(rp_top_of_trace(trace, "kernel", most, &result->arena, top, err));
-    if (!top->nrows)
-        RP_TRY(rp_top_of_trace(trace, "op", most, &result->arena, top, err));
-    root->instructions = RP_ARENA_NEW(&result->arena, struct rp_replay_op, top->nrows + 1);
-    RP_TRY(rp_err_need(root->instructions, err, "listing instructions"));
-    for (size_t i = 0; i < top->nrows; i++) {
-        const struct rp_top_row *row = &top->rows[i];
-
-        root->instructions[i] =
-            (struct rp_replay_op){row->name, row->kind, row->count, row->total_ns, row->share};
-    }
-    root->ninstructions = top->nrows;
-    return RP_OK;
-}
-
 /* Gets the trace that the engine's own profiler made of some runs; the caller releases the
    import. */
 static enum rp_code engine_trace(const struct rp_session_run *run, struct rp_import *import,
@@ -225,7 +201,23 @@ static enum rp_code by_profiler(const struct rp_session_run *run, int64_t most,
     RP_FREED uint8_t *bytes = NULL;
 
     RP_TRY(engine_trace(run, &import, &bytes, err));
-    return from_trace(import.trace, most, result, err);
+
+    struct rp_replay *root = result->root;
+    struct rp_top_root *top = RP_ARENA_NEW(&result->arena, struct rp_top_root, 1);
+    RP_TRY(rp_err_need(top, err, "listing instructions"));
+    RP_TRY(rp_top_of_trace(import.trace, "kernel", most, &result->arena, top, err));
+    if (!top->nrows)
+        RP_TRY(rp_top_of_trace(import.trace, "op", most, &result->arena, top, err));
+    root->instructions = RP_ARENA_NEW(&result->arena, struct rp_replay_op, top->nrows + 1);
+    RP_TRY(rp_err_need(root->instructions, err, "listing instructions"));
+    for (size_t i = 0; i < top->nrows; i++) {
+        const struct rp_top_row *row = &top->rows[i];
+
+        root->instructions[i] =
+            (struct rp_replay_op){row->name, row->kind, row->count, row->total_ns, row->share};
+    }
+    root->ninstructions = top->nrows;
+    return RP_OK;
 }
 
 enum rp_code rp_replay_trace(const struct rp_session_run *run, const char *path,

@@ -53,31 +53,26 @@ static void fill_pattern(unsigned elem, size_t n, unsigned char *values)
 
 /* ---- HLO ---- */
 
-static enum rp_code redact_literal(const struct rp_program *program, struct rp_literal *literal,
-                                   struct rp_arena *arena, struct rp_err *err)
-{
-    unsigned elem = program->shapes.at[literal->shape].elem;
-    size_t unit = rp_literal_unit(elem);
-
-    if (literal->form == RP_LITERAL_PROTO)
-        return rp_err_set(err, RP_UNSUPPORTED, "a tuple constant cannot be redacted");
-    size_t n = (size_t)rp_shape_elements(program, literal->shape);
-    if (literal->form == RP_LITERAL_NONE || !unit || !is_weight(elem, n))
-        return RP_OK;
-    unsigned char *values = rp_arena_calloc(arena, n, unit, 16);
-    RP_TRY(rp_err_need(values, err, "redacting"));
-    fill_pattern(elem, n, values);
-    literal->at = (const char *)values;
-    literal->n = n * unit;
-    literal->form = RP_LITERAL_RAW;
-    return RP_OK;
-}
-
 enum rp_code rp_redact_program(struct rp_program *program, struct rp_arena *arena,
                                struct rp_err *err)
 {
-    for (size_t i = 0; i < program->literals.n; i++)
-        RP_TRY(redact_literal(program, &program->literals.at[i], arena, err));
+    for (size_t i = 0; i < program->literals.n; i++) {
+        struct rp_literal *literal = &program->literals.at[i];
+        unsigned elem = program->shapes.at[literal->shape].elem;
+        size_t unit = rp_literal_unit(elem);
+
+        if (literal->form == RP_LITERAL_PROTO)
+            return rp_err_set(err, RP_UNSUPPORTED, "a tuple constant cannot be redacted");
+        size_t n = (size_t)rp_shape_elements(program, literal->shape);
+        if (literal->form == RP_LITERAL_NONE || !unit || !is_weight(elem, n))
+            continue;
+        unsigned char *values = rp_arena_calloc(arena, n, unit, 16);
+        RP_TRY(rp_err_need(values, err, "redacting"));
+        fill_pattern(elem, n, values);
+        literal->at = (const char *)values;
+        literal->n = n * unit;
+        literal->form = RP_LITERAL_RAW;
+    }
     for (size_t i = 0; i < program->metas.n; i++) {
         struct rp_op_meta *m = &program->metas.at[i];
 
@@ -116,16 +111,6 @@ static enum rp_code blank_texts(struct redaction *r, struct rp_bytes tensor)
     return rp_proto_finish(&c, r->err);
 }
 
-/* A list that repeats an element stays as short as it was: it gets one. Numbers of up to two bytes
-   are varints, but for the bytes of FLOAT8_VAL. */
-static void put_element(struct redaction *r, uint32_t list, const unsigned char *value, size_t unit)
-{
-    if (list == RP_TF_TENSOR_HALF_VAL || list == RP_TF_TENSOR_INT_VAL)
-        rp_proto_put_varint(r->to, list, (uint64_t)value[0] | (unit > 1 ? value[1] << 8 : 0));
-    else
-        rp_proto_put_bytes(r->to, list, value, unit);
-}
-
 static enum rp_code put_pattern(struct redaction *r, struct rp_bytes tensor,
                                 const struct rp_tf_value *v, uint32_t list)
 {
@@ -139,9 +124,14 @@ static enum rp_code put_pattern(struct redaction *r, struct rp_bytes tensor,
     while (rp_proto_next(&c, &it))
         if (it.number == RP_TF_TENSOR_DTYPE || it.number == RP_TF_TENSOR_TENSOR_SHAPE)
             copy_field(r, &c, &it);
-    if (list)
-        put_element(r, list, values, unit);
-    else
+    if (list) {
+        /* A list that repeats an element stays as short as it was: it gets one. Numbers of up to
+           two bytes are varints, but for the bytes of FLOAT8_VAL. */
+        if (list == RP_TF_TENSOR_HALF_VAL || list == RP_TF_TENSOR_INT_VAL)
+            rp_proto_put_varint(r->to, list, (uint64_t)values[0] | (unit > 1 ? values[1] << 8 : 0));
+        else
+            rp_proto_put_bytes(r->to, list, values, unit);
+    } else
         rp_proto_put_bytes(r->to, RP_TF_TENSOR_TENSOR_CONTENT, values, n * unit);
     return rp_proto_finish(&c, r->err);
 }

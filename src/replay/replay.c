@@ -237,17 +237,6 @@ static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *data
     return replay_session(ctx, &s, settings, result, err);
 }
 
-static enum rp_code run_bundle(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                               size_t manifest, const struct rp_settings *settings,
-                               struct rp_result *result, struct rp_err *err)
-{
-    RP_SCOPED(rp_replay_close_bundle) struct rp_opened_bundle o = {0};
-
-    RP_TRY(rp_replay_open_bundle(dataset, manifest, &result->arena, &o, err));
-    RP_TRY(rp_replay_check_program(dataset, &o, err));
-    return run_source(ctx, dataset, o.program, &o, NULL, settings, result, err);
-}
-
 /* The program in the folder of a SavedModel. */
 static bool find_saved_model(const struct rp_dataset *dataset, size_t *at)
 {
@@ -372,8 +361,13 @@ static enum rp_code replay_answer(struct rp_ctx *ctx, const struct rp_dataset *d
         result->type = type_of_action("operators");
         return rp_replay_operators(dataset, settings, result, err);
     }
-    if (rp_replay_is_bundle(dataset, &manifest) && dataset->ngiven == 1)
-        return run_bundle(ctx, dataset, manifest, settings, result, err);
+    if (rp_replay_is_bundle(dataset, &manifest) && dataset->ngiven == 1) {
+        RP_SCOPED(rp_replay_close_bundle) struct rp_opened_bundle o = {0};
+
+        RP_TRY(rp_replay_open_bundle(dataset, manifest, &result->arena, &o, err));
+        RP_TRY(rp_replay_check_program(dataset, &o, err));
+        return run_source(ctx, dataset, o.program, &o, NULL, settings, result, err);
+    }
     if (find_saved_model(dataset, &manifest))
         return run_source(ctx, dataset, manifest, NULL, NULL, settings, result, err);
     if (!strcmp(action, "isolate") && rp_dataset_count(dataset) == 2 && dataset->ngiven == 2) {

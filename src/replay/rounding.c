@@ -59,26 +59,16 @@ static double terms_of(const struct rp_program *p, uint32_t op)
     }
 }
 
-static bool is_product(const struct rp_program *p, uint32_t op)
-{
-    return p->code.at[op] == RP_OP_DOT || p->code.at[op] == RP_OP_CONVOLUTION ||
-           p->code.at[op] == RP_OP_CUSTOM_CALL;
-}
-
-static bool is_large_constant(const struct rp_program *p, uint32_t op)
-{
-    return p->code.at[op] == RP_OP_CONSTANT && elements_of(p, op) > LARGE_CONST &&
-           rp_elem_is_float(p->shapes.at[p->shape.at[op]].elem);
-}
-
 struct rp_rounding rp_rounding_of(const struct rp_program *p)
 {
     struct rp_rounding s = {.terms = 1};
 
     for (uint32_t op = 0; op < p->nops; op++) {
         s.terms = fmax(s.terms, terms_of(p, op));
-        s.products |= is_product(p, op);
-        s.large_constants |= is_large_constant(p, op);
+        s.products |= p->code.at[op] == RP_OP_DOT || p->code.at[op] == RP_OP_CONVOLUTION ||
+                      p->code.at[op] == RP_OP_CUSTOM_CALL;
+        s.large_constants |= p->code.at[op] == RP_OP_CONSTANT && elements_of(p, op) > LARGE_CONST &&
+                             rp_elem_is_float(p->shapes.at[p->shape.at[op]].elem);
     }
     return s;
 }
@@ -191,18 +181,6 @@ static enum rp_code judge_by(struct rp_tensor *got, struct rp_tensor *want, size
         err);
 }
 
-/* The output with its elements that are not quiet replaced by the expected ones. */
-static enum rp_code quiet_part(const struct moves *m, size_t i, double quiet,
-                               const struct rp_tensor *got, const struct rp_tensor *want,
-                               struct rp_tensor **out, struct rp_err *err)
-{
-    RP_TRY(rp_tensor_new(got->elem, got->dims, got->rank, out, err));
-    for (size_t k = 0; k < got->n; k++)
-        memcpy((*out)->data + k * got->unit,
-               (moved(m, i, k) <= quiet ? got : want)->data + k * got->unit, got->unit);
-    return RP_OK;
-}
-
 /* Finds whether few elements move much further than the others. */
 static enum rp_code find_quiet(const struct rp_session_run *run, struct rp_tensor *const *want,
                                const struct moves *m, size_t i, double least, double bound,
@@ -223,7 +201,13 @@ static enum rp_code find_quiet(const struct rp_session_run *run, struct rp_tenso
     if (!(fmax(quiet, least) * 4 < bound))
         return RP_OK;
     t.rounding = fmax(quiet, least);
-    RP_TRY(quiet_part(m, i, quiet, got, want[i], &part, err));
+
+    /* The output with its elements that are not quiet replaced by the expected ones. */
+    RP_TRY(rp_tensor_new(got->elem, got->dims, got->rank, &part, err));
+    for (size_t k = 0; k < got->n; k++)
+        memcpy((part)->data + k * got->unit,
+               (moved(m, i, k) <= quiet ? got : want[i])->data + k * got->unit, got->unit);
+
     rp_compare(part, want[i], &t, &c);
     enum rp_code code = RP_OK;
     if (c.wrong >= FEW)

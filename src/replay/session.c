@@ -76,15 +76,6 @@ static bool recorded_in_blocks(const struct rp_session *s, size_t parts)
     return false;
 }
 
-static enum rp_code from_blocks(struct rp_session *s, struct rp_err *err)
-{
-    for (size_t k = 0; k < s->snapshot.arguments.n; k++)
-        RP_TRY(rp_arrays_add(&s->inputs, rp_tensor_keep(s->snapshot.arguments.at[k]), err,
-                             "p%zu_in%zu", k / s->signature.nin, k % s->signature.nin));
-    RP_TRY(rp_session_unshard(s, NULL, err));
-    return from_arrays(s, s->file, err);
-}
-
 static enum rp_code from_snapshot(struct rp_session *s, struct rp_err *err)
 {
     size_t parts = s->snapshot.partitions ? s->snapshot.partitions : 1;
@@ -93,8 +84,13 @@ static enum rp_code from_snapshot(struct rp_session *s, struct rp_err *err)
     if (s->snapshot.arguments.n % parts || have != s->signature.nin)
         return rp_err_set(err, RP_FORMAT, "'%s': %zu inputs are recorded, the program has %zu",
                           s->file, have, s->signature.nin);
-    if (s->partitions == parts && recorded_in_blocks(s, parts))
-        return from_blocks(s, err);
+    if (s->partitions == parts && recorded_in_blocks(s, parts)) {
+        for (size_t k = 0; k < s->snapshot.arguments.n; k++)
+            RP_TRY(rp_arrays_add(&s->inputs, rp_tensor_keep(s->snapshot.arguments.at[k]), err,
+                                 "p%zu_in%zu", k / s->signature.nin, k % s->signature.nin));
+        RP_TRY(rp_session_unshard(s, NULL, err));
+        return from_arrays(s, s->file, err);
+    }
     for (size_t p = 0; p < s->partitions; p++)
         for (size_t i = 0; i < have; i++) {
             const struct rp_slot *slot = &s->signature.in[i];
@@ -121,15 +117,6 @@ static const char *inputs_from(struct rp_session *s, const struct rp_session_opt
     if (!s->signature.nin)
         return "none";
     return rp_arena_printf(s->arena, "synthetic, seed %llu", (unsigned long long)o->seed);
-}
-
-static const char *describe_inputs(struct rp_session *s, const struct rp_session_options *o)
-{
-    const char *from = inputs_from(s, o);
-
-    return s->platform < 0 ? from
-                           : rp_arena_printf(s->arena, "%s; _platform_index %lld", from,
-                                             (long long)s->platform);
 }
 
 enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_options *o,
@@ -161,7 +148,11 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
                                              : s->signature.partitions;
     s->arguments = calloc(s->partitions * s->signature.nin + 1, sizeof(struct rp_tensor *));
     RP_TRY(rp_err_need(s->arguments, err, "preparing inputs"));
-    root->inputs = describe_inputs(s, o);
+    const char *from = inputs_from(s, o);
+
+    root->inputs = s->platform < 0 ? from
+                                   : rp_arena_printf(s->arena, "%s; _platform_index %lld", from,
+                                                     (long long)s->platform);
     root->partitions = (int64_t)s->partitions;
     if (o->inputs || s->inputs.list.n)
         return from_arrays(s, o->inputs ? o->inputs : s->file, err);

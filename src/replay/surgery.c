@@ -65,24 +65,6 @@ static enum rp_code put_rows(const struct rp_program *p, const struct rp_isolate
     return rp_arena_check(arena, "describing operations", err);
 }
 
-/* The first operation that differs, and inside of it again the first. */
-static const struct rp_replay_divergence *first_divergence(const struct rp_replay *root)
-{
-    const struct rp_replay_divergence *first = NULL;
-
-    for (size_t i = 0; i < root->ndivergences; i++) {
-        const struct rp_replay_divergence *d = &root->divergences[i];
-
-        if (!strcmp(d->verdict, "amplifies rounding") || !strcmp(d->verdict, "not supported"))
-            continue;
-        if (!first || (d->inside && !strcmp(d->inside, first->name)))
-            first = d;
-        else if (!d->inside)
-            break;
-    }
-    return first;
-}
-
 /* ---- isolate ---- */
 
 static enum rp_code surgery_isolate(const struct rp_search *search, struct rp_result *result,
@@ -95,7 +77,21 @@ static enum rp_code surgery_isolate(const struct rp_search *search, struct rp_re
     RP_TRY(put_rows(search->program, &isolated, result, err));
     root->isolated = isolated.tested;
     root->ok = !isolated.diverging;
-    const struct rp_replay_divergence *first = first_divergence(root);
+
+    /* The first operation that differs, and inside of it again the first. */
+    const struct rp_replay_divergence *first = NULL;
+
+    for (size_t i = 0; i < root->ndivergences; i++) {
+        const struct rp_replay_divergence *d = &root->divergences[i];
+
+        if (!strcmp(d->verdict, "amplifies rounding") || !strcmp(d->verdict, "not supported"))
+            continue;
+        if (!first || (d->inside && !strcmp(d->inside, first->name)))
+            first = d;
+        else if (!d->inside)
+            break;
+    }
+
     if (first) {
         root->first = rp_arena_textf(&result->arena, "%s (%s)", first->name, first->opcode);
         root->first_source = first->source;

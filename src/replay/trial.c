@@ -196,17 +196,6 @@ void rp_trial_cut_release(struct rp_trial_cut *t)
 
 /* ---- the judgement ---- */
 
-static void verdict_add(struct rp_trial_verdict *v, const struct rp_comparison *c)
-{
-    v->ok &= c->ok;
-    v->max_abs = fmax(v->max_abs, c->max_abs);
-    v->max_rel = fmax(v->max_rel, c->max_rel);
-    v->wrong += (int64_t)c->wrong;
-    v->elements += (int64_t)c->n;
-    if (c->reason)
-        v->reason = c->reason;
-}
-
 /* The narrowest type in the part decides, as in checks of whole programs. */
 static enum rp_code judge_tolerance(const struct rp_trial_judge *judge, const struct rp_program *p,
                                     struct rp_tolerance *out, struct rp_err *err)
@@ -265,7 +254,14 @@ enum rp_code rp_trial_judge(const struct rp_trial_judge *judge, const struct rp_
         struct rp_comparison c;
 
         rp_compare(got->at[i], want->at[i], &tolerance, &c);
-        verdict_add(out, &c);
+
+        out->ok &= c.ok;
+        out->max_abs = fmax(out->max_abs, c.max_abs);
+        out->max_rel = fmax(out->max_rel, c.max_rel);
+        out->wrong += (int64_t)c.wrong;
+        out->elements += (int64_t)c.n;
+        if (c.reason)
+            out->reason = c.reason;
     }
     if (out->ok || out->reason)
         return RP_OK;

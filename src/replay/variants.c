@@ -72,21 +72,6 @@ enum rp_code rp_variants_cut(struct rp_variants *v, const struct rp_variants_of 
     return variant_run(of, &on, &v->cut, err);
 }
 
-/* Runs two variants, then four, then eight. */
-static enum rp_code variants_more(struct rp_variants *v, const struct rp_variants_of *of,
-                                  struct rp_err *err)
-{
-    struct rp_trial_engine on = plain_of(of);
-    size_t to = v->count ? 2 * v->count : 2;
-
-    RP_TRY(of->tf32 ? rp_variants_cut(v, of, err) : variant_run(of, &on, &v->plain, err));
-    for (; v->count < to; v->count++) {
-        on.options.vary = v->count + 1;
-        RP_TRY(variant_run(of, &on, &v->other[v->count], err));
-    }
-    return RP_OK;
-}
-
 /* ---- the judgement ---- */
 
 static double number(const struct rp_tensor *t, size_t k)
@@ -217,7 +202,16 @@ enum rp_code rp_variants_decide(const struct rp_variants_of *of, struct rp_tenso
     bool again = true;
 
     while (again && v.count < RP_VARIANTS) {
-        RP_TRY(variants_more(&v, of, err));
+        /* Runs two variants, then four, then eight. */
+        struct rp_trial_engine on = plain_of(of);
+        size_t to = v.count ? 2 * v.count : 2;
+
+        RP_TRY(of->tf32 ? rp_variants_cut(&v, of, err) : variant_run(of, &on, &v.plain, err));
+        for (; v.count < to; v.count++) {
+            on.options.vary = v.count + 1;
+            RP_TRY(variant_run(of, &on, &v.other[v.count], err));
+        }
+
         again = false;
         for (size_t i = 0; i < n; i++) {
             if (least[i] > 0)
