@@ -164,11 +164,6 @@ static bool scan_list(struct scan *s, char open, char close, struct rp_int_list 
     return good;
 }
 
-static struct rp_attr attr_of_ints(struct rp_int_list list)
-{
-    return (struct rp_attr){.ints = list.at, .n = (uint32_t)list.n};
-}
-
 static bool parse_ints(struct scan *s, struct rp_attr *out)
 {
     struct rp_int_list list;
@@ -181,7 +176,7 @@ static bool parse_ints(struct scan *s, struct rp_attr *out)
     } else if (!scan_list(s, '{', '}', &list)) {
         return false;
     }
-    *out = attr_of_ints(list);
+    *out = (struct rp_attr){.ints = list.at, .n = (uint32_t)list.n};
     return true;
 }
 

@@ -300,24 +300,19 @@ const char *rp_sharding_word(unsigned type)
     return type < RP_SHARDING_TYPES ? words[type] : "";
 }
 
-static void put_tiles(struct rp_chars *to, const struct rp_sharding *s)
-{
-    put_list(to, "devices=[", s->tiles, "]");
-    if (s->dims.n) {
-        put_text(to, "<=");
-        put_reshape(to, s->dims, s->perm);
-    } else {
-        put_list(to, "", s->devices, "");
-    }
-}
-
 /* Readers bound the depth by RP_SHARDING_DEPTH. */
 static void put_sharding(struct rp_chars *to, const struct rp_sharding *s)
 {
     put_text(to, "{");
-    if (s->type == RP_SHARDING_OTHER)
-        put_tiles(to, s);
-    else
+    if (s->type == RP_SHARDING_OTHER) {
+        put_list(to, "devices=[", s->tiles, "]");
+        if (s->dims.n) {
+            put_text(to, "<=");
+            put_reshape(to, s->dims, s->perm);
+        } else {
+            put_list(to, "", s->devices, "");
+        }
+    } else
         put_text(to, rp_sharding_word(s->type));
     if (s->type == RP_SHARDING_MAXIMAL)
         put_list(to, " device=", s->devices, "");
@@ -424,30 +419,26 @@ static void put_ops(const struct rp_program *p, struct rp_chars *to, const struc
     put_text(to, "}");
 }
 
-static void put_shape(const struct rp_program *p, struct rp_chars *to, uint32_t shape)
-{
-    char few[256];
-    size_t n = rp_shape_text(p, shape, true, few, sizeof few);
-
-    if (n < sizeof few) {
-        rp_chars_put(to, few, n);
-        return;
-    }
-    char *many = malloc(n + 1);
-    to->failed |= !many;
-    if (!many)
-        return;
-    rp_shape_text(p, shape, true, many, n + 1);
-    rp_chars_put(to, many, n);
-    free(many);
-}
-
 static void put_shapes(const struct rp_program *p, struct rp_chars *to, const struct rp_attr *attr)
 {
     put_text(to, "{");
     for (uint32_t i = 0; i < attr->n; i++) {
         put_text(to, i ? ", " : "");
-        put_shape(p, to, attr->ids[i]);
+
+        uint32_t shape = attr->ids[i];
+        char few[256];
+        size_t n = rp_shape_text(p, shape, true, few, sizeof few);
+        if (n < sizeof few) {
+            rp_chars_put(to, few, n);
+            continue;
+        }
+        char *many = malloc(n + 1);
+        to->failed |= !many;
+        if (!many)
+            continue;
+        rp_shape_text(p, shape, true, many, n + 1);
+        rp_chars_put(to, many, n);
+        free(many);
     }
     put_text(to, "}");
 }

@@ -224,8 +224,17 @@ static enum rp_code copy_inner_called(struct copier *c, uint32_t op, unsigned de
 
 /* ---- computations ---- */
 
-static enum rp_code copy_body(struct copier *c, uint32_t id, const uint32_t *order, uint32_t *out)
+static enum rp_code copy_computation(struct copier *c, uint32_t id, uint32_t *out)
 {
+    *out = c->computation_of[id];
+    if (*out != RP_NONE)
+        return RP_OK;
+    if (++c->depth > COPY_DEPTH)
+        return rp_err_set(c->err, RP_LIMIT, "calls are nested more than %d deep", COPY_DEPTH);
+    RP_FREED uint32_t *order = calloc((size_t)c->from->computations.at[id].n + 1, sizeof *order);
+    RP_TRY(rp_err_need(order, c->err, "copying a program"));
+    RP_TRY(rp_computation_order(c->from, id, &c->scratch, order, c->err));
+
     const struct rp_computation *from = &c->from->computations.at[id];
     uint32_t name;
 
@@ -241,20 +250,7 @@ static enum rp_code copy_body(struct copier *c, uint32_t id, const uint32_t *ord
     }
     c->to->computations.at[*out].root = c->op_of[from->root];
     c->computation_of[id] = *out;
-    return RP_OK;
-}
 
-static enum rp_code copy_computation(struct copier *c, uint32_t id, uint32_t *out)
-{
-    *out = c->computation_of[id];
-    if (*out != RP_NONE)
-        return RP_OK;
-    if (++c->depth > COPY_DEPTH)
-        return rp_err_set(c->err, RP_LIMIT, "calls are nested more than %d deep", COPY_DEPTH);
-    RP_FREED uint32_t *order = calloc((size_t)c->from->computations.at[id].n + 1, sizeof *order);
-    RP_TRY(rp_err_need(order, c->err, "copying a program"));
-    RP_TRY(rp_computation_order(c->from, id, &c->scratch, order, c->err));
-    RP_TRY(copy_body(c, id, order, out));
     c->depth--;
     return RP_OK;
 }

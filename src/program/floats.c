@@ -99,31 +99,6 @@ static uint64_t overflow_code(const struct format *f)
     return f->special == FINITE ? max_code(f) : nan_code(f);
 }
 
-static uint64_t float_encode(const struct format *f, double value)
-{
-    uint64_t sign = signbit(value) ? UINT64_C(1) << (f->exponent + f->mantissa) : 0;
-    uint64_t outside = sign;
-    double a = fabs(value);
-    int exponent;
-
-    if (f->special == FNUZ || f->special == UNSIGNED)
-        outside = 0; /* their NaN has no sign */
-    if (isnan(value))
-        return f->special == FINITE ? nan_code(f) ^ sign : nan_code(f) | outside;
-    if (f->special == UNSIGNED && !(value > 0))
-        return nan_code(f);
-    if (isinf(value))
-        return overflow_code(f) | outside;
-    frexp(a, &exponent);
-    exponent = a == 0 || exponent - 1 < 1 - f->bias ? 1 - f->bias : exponent - 1;
-    /* in units of the last place; a carry into the exponent needs no special case */
-    double scaled = nearbyint(ldexp(a, f->mantissa - exponent));
-    uint64_t code = ((uint64_t)(exponent + f->bias - 1) << f->mantissa) + (uint64_t)scaled;
-    if (code > max_code(f))
-        return overflow_code(f) | outside;
-    return f->special == FNUZ && !code ? 0 : code | sign;
-}
-
 static double float_decode(const struct format *f, uint64_t bits)
 {
     uint64_t code = bits & ((UINT64_C(1) << (f->exponent + f->mantissa)) - 1);
@@ -154,8 +129,29 @@ uint64_t rp_float_encode(unsigned elem, double value)
     float single = (float)value;
     uint32_t low;
 
-    if (f)
-        return float_encode(f, value);
+    if (f) {
+        uint64_t sign = signbit(value) ? UINT64_C(1) << (f->exponent + f->mantissa) : 0;
+        uint64_t outside = sign;
+        double a = fabs(value);
+        int exponent;
+
+        if (f->special == FNUZ || f->special == UNSIGNED)
+            outside = 0; /* their NaN has no sign */
+        if (isnan(value))
+            return f->special == FINITE ? nan_code(f) ^ sign : nan_code(f) | outside;
+        if (f->special == UNSIGNED && !(value > 0))
+            return nan_code(f);
+        if (isinf(value))
+            return overflow_code(f) | outside;
+        frexp(a, &exponent);
+        exponent = a == 0 || exponent - 1 < 1 - f->bias ? 1 - f->bias : exponent - 1;
+        /* in units of the last place; a carry into the exponent needs no special case */
+        double scaled = nearbyint(ldexp(a, f->mantissa - exponent));
+        uint64_t code = ((uint64_t)(exponent + f->bias - 1) << f->mantissa) + (uint64_t)scaled;
+        if (code > max_code(f))
+            return overflow_code(f) | outside;
+        return f->special == FNUZ && !code ? 0 : code | sign;
+    }
     if (elem == RP_ELEM_F32) {
         memcpy(&low, &single, sizeof low);
         return low;

@@ -12,7 +12,6 @@
  * Attributes are hashed as values, by their type, never as text. Hashes are printed and compared
  * across machines: nothing here depends on ids or on the byte order.
  */
-#include "program/config_hash.h"
 #include "program/floats.h"
 #include "program/literal.h"
 #include "program/opcodes.h"
@@ -77,6 +76,122 @@ static uint64_t hash_raw_text(const char *at, size_t n)
     }
     return mix(mix(hash, word), count);
 }
+
+/* ---- backend_config ---- */
+
+#define DEPTH_MOST 32
+
+struct scan {
+    const char *at, *end;
+};
+
+static void skip_blanks(struct scan *s)
+{
+    while (s->at < s->end && strchr(" \t\r\n", *s->at))
+        s->at++;
+}
+
+static bool take(struct scan *s, char c)
+{
+    skip_blanks(s);
+    if (s->at == s->end || *s->at != c)
+        return false;
+    s->at++;
+    return true;
+}
+
+static uint64_t hash_text(const char *at, size_t n)
+{
+    uint64_t hash = n;
+
+    for (size_t i = 0; i < n; i++)
+        hash = mix(hash, (unsigned char)at[i]);
+    return hash;
+}
+
+/* Hashes the text between the quotes; escapes are compared as they are written. */
+static bool scan_string(struct scan *s, uint64_t *hash)
+{
+    const char *from = s->at;
+
+    for (; s->at < s->end && *s->at != '"'; s->at++)
+        if (*s->at == '\\' && ++s->at == s->end)
+            return false;
+    if (s->at == s->end)
+        return false;
+    *hash = s->at == from || (s->at == from + 1 && *from == '0')
+                ? 0
+                : hash_text(from, (size_t)(s->at - from));
+    s->at++;
+    return true;
+}
+
+/* The hash 0 stands for the default of the type. */
+static bool scan_value(struct scan *s, unsigned depth, uint64_t *hash)
+{
+    if (depth > DEPTH_MOST)
+        return false;
+    if (take(s, '{')) {
+        uint64_t key, value;
+
+        *hash = 0;
+        if (take(s, '}'))
+            return true;
+        do {
+            if (!take(s, '"') || !scan_string(s, &key) || !take(s, ':') ||
+                !scan_value(s, depth + 1, &value))
+                return false;
+            if (value)
+                *hash += mix(key, value);
+        } while (take(s, ','));
+        return take(s, '}');
+    }
+    if (take(s, '[')) {
+        uint64_t value;
+
+        *hash = 0;
+        if (take(s, ']'))
+            return true;
+        *hash = 1;
+        do {
+            if (!scan_value(s, depth + 1, &value))
+                return false;
+            *hash = mix(*hash, value);
+        } while (take(s, ','));
+        return take(s, ']');
+    }
+    if (take(s, '"'))
+        return scan_string(s, hash);
+    /* Numbers and words; 0, 0.0 and -0 are the same default. */
+    const char *from = s->at;
+    bool zero = true;
+    while (s->at < s->end && !strchr(" \t\r\n,]}:\"[{", *s->at))
+        zero &= strchr("-+0.", *s->at++) != NULL;
+    size_t n = (size_t)(s->at - from);
+    *hash = zero || (n == 5 && !memcmp(from, "false", n)) || (n == 4 && !memcmp(from, "null", n))
+                ? 0
+                : hash_text(from, n);
+    return n > 0;
+}
+
+/*
+ * Hashes a backend_config by its content. It is JSON written by protobuf: the order of the members
+ * means nothing, and a member with its default value (0, "0", false, "", null, [], {}) means the
+ * same as a missing one; some writers of modules spell defaults out and others leave them out. The
+ * hash is 0 if no other member is left. Returns false if the text is not a JSON object.
+ */
+static bool config_hash(const char *at, size_t n, uint64_t *hash)
+{
+    struct scan s = {at, at + n};
+
+    skip_blanks(&s);
+    if (s.at == s.end || *s.at != '{' || !scan_value(&s, 0, hash))
+        return false;
+    skip_blanks(&s);
+    return s.at == s.end;
+}
+
+/* ---- shapes and literals ---- */
 
 struct hasher {
     const struct rp_program *p;
@@ -161,7 +276,7 @@ static bool is_default_value(const struct rp_attr *attr)
         return (attr->n == 2 && memcmp(attr->at, "{}", 2) == 0) ||
                (attr->n == 5 && memcmp(attr->at, "false", 5) == 0);
     case RP_VALUE_CONFIG:
-        return !attr->n || (rp_config_hash(attr->at, attr->n, mix, &content) && !content);
+        return !attr->n || (config_hash(attr->at, attr->n, &content) && !content);
     case RP_VALUE_STRING:
     case RP_VALUE_INTS:
     case RP_VALUE_PAIRS:
@@ -349,8 +464,8 @@ uint64_t rp_attr_hash(const struct rp_program *p, const struct rp_attr *attr)
     case RP_VALUE_WORD:
         return hash_raw_text(attr->at, attr->n);
     case RP_VALUE_CONFIG:
-        return rp_config_hash(attr->at, attr->n, mix, &content) ? content
-                                                                : hash_raw_text(attr->at, attr->n);
+        return config_hash(attr->at, attr->n, &content) ? content
+                                                        : hash_raw_text(attr->at, attr->n);
     case RP_VALUE_INTS:
     case RP_VALUE_PAIRS:
     case RP_VALUE_SLICES:

@@ -30,12 +30,6 @@ static bool scan_char(struct window_scan *s, char c)
     return true;
 }
 
-static void scan_space(struct window_scan *s)
-{
-    while (s->at < s->end && (*s->at == ' ' || *s->at == ',' || *s->at == '{' || *s->at == '}'))
-        s->at++;
-}
-
 static bool set_field(struct rp_window_dim *dim, const char *key, size_t len, struct window_scan *s)
 {
     int64_t v, high;
@@ -72,7 +66,8 @@ bool rp_window_parse(const char *at, size_t n, struct rp_window *out)
     for (;;) {
         size_t i = 0;
 
-        scan_space(&s);
+        while (s.at < s.end && (*s.at == ' ' || *s.at == ',' || *s.at == '{' || *s.at == '}'))
+            s.at++;
         if (s.at == s.end)
             return true;
         const char *key = s.at;
