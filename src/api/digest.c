@@ -148,35 +148,31 @@ static enum rp_code parse_shard(const char *text, struct rp_digesting *d, struct
 
 /* ------------------------------------------------------------------ the question */
 
-/* The digest is first kept in memory: it is as large as the parts that were made for it. */
-static enum rp_code write_packed(struct rp_digesting *d, const char *output, struct rp_err *err)
-{
-    struct rp_out *plain = NULL;
-    struct rp_emit packed = {0};
-    size_t n;
-
-    RP_TRY(rp_emit_open(&packed, output, 0, err));
-    enum rp_code code = rp_out_open_memory(&plain, err);
-    if (code == RP_OK)
-        code = rp_digest_make(d, plain, err);
-    if (code == RP_OK)
-        code = rp_out_flush(plain, err);
-    if (code == RP_OK) {
-        const char *bytes = rp_out_borrow_memory(plain, &n);
-        rp_emit_bytes(&packed, bytes, n);
-        code = rp_emit_close(&packed, err);
-    }
-    rp_emit_abandon(&packed);
-    rp_out_abandon(plain);
-    return code;
-}
-
 static enum rp_code write_digest(struct rp_digesting *d, const char *output, struct rp_err *err)
 {
     struct rp_out *out = NULL;
 
-    if (rp_text_ends(output, ".gz"))
-        return write_packed(d, output, err);
+    if (rp_text_ends(output, ".gz")) {
+        /* The digest is first kept in memory: it is as large as the parts that were made for it. */
+        struct rp_out *plain = NULL;
+        struct rp_emit packed = {0};
+        size_t n;
+
+        RP_TRY(rp_emit_open(&packed, output, 0, err));
+        enum rp_code code = rp_out_open_memory(&plain, err);
+        if (code == RP_OK)
+            code = rp_digest_make(d, plain, err);
+        if (code == RP_OK)
+            code = rp_out_flush(plain, err);
+        if (code == RP_OK) {
+            const char *bytes = rp_out_borrow_memory(plain, &n);
+            rp_emit_bytes(&packed, bytes, n);
+            code = rp_emit_close(&packed, err);
+        }
+        rp_emit_abandon(&packed);
+        rp_out_abandon(plain);
+        return code;
+    }
     RP_TRY(rp_out_open(output, &out, err));
     return rp_out_end(out, rp_digest_make(d, out, err), err);
 }

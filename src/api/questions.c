@@ -113,17 +113,6 @@ static enum rp_code answer_trusted(const struct rp_question_row *row, struct rp_
     return code;
 }
 
-/* Writes the files that options name. The page of a report embeds the timeline of one step, if the
-   view can draw it; a report without one is complete. */
-static enum rp_code write_files(const struct rp_question_row *row, const struct rp_dataset *dataset,
-                                const struct rp_settings *settings, struct rp_result *result,
-                                struct rp_err *err)
-{
-    if (row == &rp_ask_report && rp_settings_has(settings, "html"))
-        (void)!rp_view_embed(dataset, result, NULL);
-    return row->write(settings, result, err);
-}
-
 /* The names of files tell which ranks they contain, so that only the wanted ones are read. If a
    name was wrong, the question is asked again, and reads all files. */
 static enum rp_code ask_row(const struct rp_question_row *row, struct rp_ctx *ctx,
@@ -142,8 +131,14 @@ static enum rp_code ask_row(const struct rp_question_row *row, struct rp_ctx *ct
                    ? answer_trusted(row, ctx, dataset, settings, select, &again, *out, err)
                    : answer(row, ctx, dataset, settings, *out, err);
         again = again && select;
-        if (code == RP_OK && !again && row->write)
-            code = write_files(row, dataset, settings, *out, err);
+        if (code == RP_OK && !again && row->write) {
+            /* Writes the files that options name. The page of a report embeds the timeline of one
+               step, if the view can draw it; a report without one is complete. */
+            struct rp_result *result = *out;
+            if (row == &rp_ask_report && rp_settings_has(settings, "html"))
+                (void)!rp_view_embed(dataset, result, NULL);
+            code = row->write(settings, result, err);
+        }
         select = false;
     } while (again);
     return code;

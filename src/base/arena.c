@@ -104,19 +104,6 @@ static char *aligned(char *at, size_t align)
     return at + (-(uintptr_t)at & (align - 1));
 }
 
-/* Allocates a chunk for a single object, behind the chunk that is being filled; returns NULL if
-   memory runs out. */
-static char *alloc_alone(struct rp_arena *arena, size_t need, size_t align)
-{
-    struct rp_arena_chunk *chunk = new_chunk(arena, need);
-
-    if (!chunk)
-        return NULL;
-    chunk->next = arena->chunks->next;
-    arena->chunks->next = chunk;
-    return aligned((char *)(chunk + 1), align);
-}
-
 /* Whether the newest chunk has room for size bytes and their red zone. */
 static int fits(const struct rp_arena *arena, size_t size, size_t align)
 {
@@ -131,8 +118,17 @@ static char *find_room(struct rp_arena *arena, size_t size, size_t align)
     size_t usual = next_chunk_size(arena);
 
     if (!fits(arena, size, align)) {
-        if (arena->chunks && need > usual)
-            return alloc_alone(arena, need, align);
+        if (arena->chunks && need > usual) {
+            /* Allocates a chunk for a single object, behind the chunk that is being filled; returns
+               NULL if memory runs out. */
+            struct rp_arena_chunk *chunk = new_chunk(arena, need);
+
+            if (!chunk)
+                return NULL;
+            chunk->next = arena->chunks->next;
+            arena->chunks->next = chunk;
+            return aligned((char *)(chunk + 1), align);
+        }
         if (add_chunk(arena, need > usual ? need : usual) < 0)
             return NULL;
     }

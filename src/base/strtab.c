@@ -83,21 +83,6 @@ uint32_t rp_strtab_find(const struct rp_strtab *tab, const char *s, size_t len)
     return tab->slot[find_slot(tab, s, len, rp_hash_bytes(s, len))];
 }
 
-static enum rp_code append(struct rp_strtab *tab, const char *s, size_t len, struct rp_err *err)
-{
-    if (tab->n >= UINT32_MAX - 1)
-        return rp_err_set(err, RP_LIMIT, "more than %u different strings", UINT32_MAX - 1);
-    RP_TRY(rp_vec_reserve(&tab->bytes, len + 1, err));
-    RP_TRY(rp_vec_reserve(&tab->offset, 1, err));
-    if (len)
-        memcpy(tab->bytes.at + tab->bytes.n, s, len);
-    tab->bytes.at[tab->bytes.n + len] = '\0';
-    tab->bytes.n += len + 1;
-    tab->offset.at[tab->offset.n++] = tab->bytes.n;
-    tab->n++;
-    return RP_OK;
-}
-
 enum rp_code rp_strtab_intern(struct rp_strtab *tab, const char *s, size_t len, uint32_t *id,
                               struct rp_err *err)
 {
@@ -109,7 +94,18 @@ enum rp_code rp_strtab_intern(struct rp_strtab *tab, const char *s, size_t len, 
             RP_TRY(set_slots(tab, tab->nslots * 2, err));
             i = find_slot(tab, s, len, h);
         }
-        RP_TRY(append(tab, s, len, err));
+
+        if (tab->n >= UINT32_MAX - 1)
+            return rp_err_set(err, RP_LIMIT, "more than %u different strings", UINT32_MAX - 1);
+        RP_TRY(rp_vec_reserve(&tab->bytes, len + 1, err));
+        RP_TRY(rp_vec_reserve(&tab->offset, 1, err));
+        if (len)
+            memcpy(tab->bytes.at + tab->bytes.n, s, len);
+        tab->bytes.at[tab->bytes.n + len] = '\0';
+        tab->bytes.n += len + 1;
+        tab->offset.at[tab->offset.n++] = tab->bytes.n;
+        tab->n++;
+
         tab->slot[i] = tab->n - 1;
         tab->slot_tag[i] = (uint32_t)(h >> 32);
     }

@@ -70,31 +70,6 @@ size_t rp_text_excerpt(char *out, size_t cap, const char *bytes, size_t len, siz
     return n;
 }
 
-/* Adds the shown part of the line and the caret below it; tabs become spaces so that the caret
-   fits. */
-static void add_line(struct rp_err *err, const char *text, size_t offset,
-                     const struct rp_text_pos *pos)
-{
-    size_t begin = pos->line_begin, end = pos->line_end, at = offset - begin;
-    char line[SHOWN + 1];
-
-    if (end - begin > SHOWN) {
-        if (at > SHOWN / 2)
-            begin += at - SHOWN / 2;
-        if (end - begin > SHOWN)
-            end = begin + SHOWN;
-        at = offset - begin;
-    }
-    for (size_t i = 0; i < end - begin; i++) {
-        unsigned char c = (unsigned char)text[begin + i];
-
-        line[i] = c >= ' ' && c < 0x7f ? (char)c : c == '\t' || c == '\r' ? ' ' : '?';
-    }
-    line[end - begin] = '\0';
-    rp_err_context(err, err->code, "%s", line);
-    rp_err_context(err, err->code, "%*s^", (int)at, "");
-}
-
 enum rp_code rp_text_error(struct rp_err *err, enum rp_code code, const char *text, size_t len,
                            size_t offset, const char *fmt, ...)
 {
@@ -112,7 +87,28 @@ enum rp_code rp_text_error(struct rp_err *err, enum rp_code code, const char *te
     rp_err_set_at(err, code, offset, "%s at line %u, column %u", message, pos.line, pos.column);
     err->line = pos.line;
     err->column = pos.column;
-    add_line(err, text, offset, &pos);
+
+    /* Adds the shown part of the line and the caret below it; tabs become spaces so that the caret
+       fits. */
+    size_t begin = pos.line_begin, end = pos.line_end, at = offset - begin;
+    char line[SHOWN + 1];
+
+    if (end - begin > SHOWN) {
+        if (at > SHOWN / 2)
+            begin += at - SHOWN / 2;
+        if (end - begin > SHOWN)
+            end = begin + SHOWN;
+        at = offset - begin;
+    }
+    for (size_t i = 0; i < end - begin; i++) {
+        unsigned char c = (unsigned char)text[begin + i];
+
+        line[i] = c >= ' ' && c < 0x7f ? (char)c : c == '\t' || c == '\r' ? ' ' : '?';
+    }
+    line[end - begin] = '\0';
+    rp_err_context(err, err->code, "%s", line);
+    rp_err_context(err, err->code, "%*s^", (int)at, "");
+
     return code;
 }
 

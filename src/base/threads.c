@@ -85,18 +85,6 @@ static void spin_until(_Atomic unsigned *at, unsigned seen, bool until_zero)
     }
 }
 
-static void note_failure(struct rp_pool *pool, size_t i, enum rp_code code,
-                         const struct rp_err *err)
-{
-    pthread_mutex_lock(&pool->lock);
-    if (i < pool->failed_at) {
-        pool->failed_at = i;
-        pool->failure = *err;
-        pool->failure.code = code;
-    }
-    pthread_mutex_unlock(&pool->lock);
-}
-
 /* It is called, and returns, with the lock held. */
 static void run_jobs(struct rp_pool *pool)
 {
@@ -113,8 +101,15 @@ static void run_jobs(struct rp_pool *pool)
         struct rp_err err = RP_ERR_INIT;
         enum rp_code code = job(user, i, &err);
 
-        if (code != RP_OK)
-            note_failure(pool, i, code, &err);
+        if (code != RP_OK) {
+            pthread_mutex_lock(&pool->lock);
+            if (i < pool->failed_at) {
+                pool->failed_at = i;
+                pool->failure = err;
+                pool->failure.code = code;
+            }
+            pthread_mutex_unlock(&pool->lock);
+        }
     }
     pthread_mutex_lock(&pool->lock);
     if (atomic_fetch_sub(&pool->busy, 1) == 1)

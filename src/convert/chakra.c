@@ -264,30 +264,6 @@ static enum rp_code put_node(struct chakra_writer *c, uint32_t i)
 
 /* ------------------------------------------------------------------ the file */
 
-static enum rp_code chakra_put_all(struct chakra_writer *c, const char *path)
-{
-    RP_TRY(rp_emit_open(&c->e, path, 0, c->err));
-    rp_proto_put_text(&c->w, RP_CHAKRA_METADATA_VERSION, VERSION);
-    put_text(c, RP_CHAKRA_METADATA_ATTR, "generated_by", "reprise");
-    if (c->t->rank != RP_NO_RANK)
-        put_number(c, RP_CHAKRA_METADATA_ATTR, "rank", RP_CHAKRA_ATTR_INT64_VAL,
-                   (uint64_t)c->t->rank);
-    if (c->t->world_size > 0)
-        put_number(c, RP_CHAKRA_METADATA_ATTR, "world_size", RP_CHAKRA_ATTR_INT64_VAL,
-                   (uint64_t)c->t->world_size);
-    enum rp_code code = put_message(c);
-    for (size_t i = 0; code == RP_OK && i < c->g.order.n; i++) {
-        uint32_t node = c->g.order.at[i];
-
-        if (c->g.nodes.at[node].kind != RP_SG_ORIGIN && c->g.nodes.at[node].kind != RP_SG_ARRIVE)
-            code = put_node(c, node);
-    }
-    if (code == RP_OK)
-        return rp_emit_close(&c->e, c->err);
-    rp_emit_abandon(&c->e);
-    return code;
-}
-
 static void chakra_release(struct chakra_writer *c)
 {
     rp_proto_writer_release(&c->w);
@@ -322,7 +298,27 @@ static enum rp_code write_chakra(const struct rp_trace *trace, const char *path,
     for (size_t i = 0; i < c.work.items.n; i++)
         RP_TRY(rp_map_put(&c.item_of, c.work.items.at[i].event, (uint32_t)i, c.err));
     RP_TRY(rp_arg_key_init(&c.bytes, c.t, "bytes", c.err));
-    return chakra_put_all(&c, path);
+
+    RP_TRY(rp_emit_open(&c.e, path, 0, c.err));
+    rp_proto_put_text(&c.w, RP_CHAKRA_METADATA_VERSION, VERSION);
+    put_text(&c, RP_CHAKRA_METADATA_ATTR, "generated_by", "reprise");
+    if (c.t->rank != RP_NO_RANK)
+        put_number(&c, RP_CHAKRA_METADATA_ATTR, "rank", RP_CHAKRA_ATTR_INT64_VAL,
+                   (uint64_t)c.t->rank);
+    if (c.t->world_size > 0)
+        put_number(&c, RP_CHAKRA_METADATA_ATTR, "world_size", RP_CHAKRA_ATTR_INT64_VAL,
+                   (uint64_t)c.t->world_size);
+    enum rp_code code = put_message(&c);
+    for (size_t i = 0; code == RP_OK && i < c.g.order.n; i++) {
+        uint32_t node = c.g.order.at[i];
+
+        if (c.g.nodes.at[node].kind != RP_SG_ORIGIN && c.g.nodes.at[node].kind != RP_SG_ARRIVE)
+            code = put_node(&c, node);
+    }
+    if (code == RP_OK)
+        return rp_emit_close(&c.e, c.err);
+    rp_emit_abandon(&c.e);
+    return code;
 }
 
 const struct rp_writer rp_writer_chakra = {

@@ -163,29 +163,6 @@ static enum rp_code finish_record(struct log_scrub *l, bool has_payload, struct 
     return RP_OK;
 }
 
-static enum rp_code clean_lines(struct log_scrub *l, struct rp_snip rest, struct rp_err *err)
-{
-    struct rp_snip line, all = rest;
-    bool has_payload = false;
-
-    while (rp_snip_line(&all, &line))
-        RP_TRY(rp_secrets_learn(&l->words, "", line.at, line.n, false, err));
-    while (rp_snip_line(&rest, &line)) {
-        if (line.n && *line.at == '\t' && l->record.n) {
-            if (has_payload)
-                l->payload[l->payload_n++] = '\n';
-            memcpy(l->payload + l->payload_n, line.at + 1, line.n - 1);
-            l->payload_n += line.n - 1;
-            has_payload = true;
-            continue;
-        }
-        RP_TRY(finish_record(l, has_payload, err));
-        l->record = line;
-        has_payload = false;
-    }
-    return finish_record(l, has_payload, err);
-}
-
 static void log_scrub_release(struct log_scrub *l)
 {
     rp_emit_abandon(&l->text);
@@ -207,7 +184,27 @@ enum rp_code rp_scrub_log(struct rp_input *in, struct rp_out *to, struct rp_scru
     RP_TRY(rp_err_need(l.payload, err, "removing secrets"));
     RP_TRY(rp_emit_open_memory(&l.text, err));
     RP_TRY(rp_emit_open_memory(&l.out, err));
-    RP_TRY(clean_lines(&l, (struct rp_snip){(const char *)bytes, n}, err));
+
+    struct rp_snip rest = (struct rp_snip){(const char *)bytes, n};
+    struct rp_snip line, all = rest;
+    bool has_payload = false;
+    while (rp_snip_line(&all, &line))
+        RP_TRY(rp_secrets_learn(&l.words, "", line.at, line.n, false, err));
+    while (rp_snip_line(&rest, &line)) {
+        if (line.n && *line.at == '\t' && l.record.n) {
+            if (has_payload)
+                l.payload[l.payload_n++] = '\n';
+            memcpy(l.payload + l.payload_n, line.at + 1, line.n - 1);
+            l.payload_n += line.n - 1;
+            has_payload = true;
+            continue;
+        }
+        RP_TRY(finish_record(&l, has_payload, err));
+        l.record = line;
+        has_payload = false;
+    }
+    RP_TRY(finish_record(&l, has_payload, err));
+
     if (l.text.failure.code != RP_OK || l.out.failure.code != RP_OK)
         return rp_err_nomem(err, "removing secrets");
     return RP_OK;

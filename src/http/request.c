@@ -182,22 +182,6 @@ static int read_target(const char *at, const char *end, const struct rp_http_gua
     return 200;
 }
 
-/* Reads "GET /target HTTP/1.1", without its end. */
-static int read_line(const char *at, const char *end, const struct rp_http_guard *guard,
-                     struct rp_http_request *out)
-{
-    const char *blank = memchr(at, ' ', (size_t)(end - at));
-    struct text method = {at, blank ? (size_t)(blank - at) : 0};
-    const char *second = blank ? memchr(blank + 1, ' ', (size_t)(end - blank - 1)) : NULL;
-
-    if (!second || !is_name(method) || end - second != 9 || memcmp(second, " HTTP/1.1", 9) != 0)
-        return 400;
-    out->head = method.n == 4 && !memcmp(at, "HEAD", 4);
-    if (!out->head && (method.n != 3 || memcmp(at, "GET", 3) != 0))
-        return 405;
-    return read_target(blank + 1, second, guard, out);
-}
-
 int rp_http_parse(const char *bytes, size_t n, const struct rp_http_guard *guard,
                   struct rp_http_request *out, size_t *used)
 {
@@ -217,7 +201,17 @@ int rp_http_parse(const char *bytes, size_t n, const struct rp_http_guard *guard
     out->accept[0] = '\0';
     if (h.accept.n < sizeof out->accept)
         snprintf(out->accept, sizeof out->accept, "%.*s", (int)h.accept.n, h.accept.at);
-    return read_line(bytes, line, guard, out);
+
+    /* Reads "GET /target HTTP/1.1", without its end. */
+    const char *blank = memchr(bytes, ' ', (size_t)(line - bytes));
+    struct text method = {bytes, blank ? (size_t)(blank - bytes) : 0};
+    const char *second = blank ? memchr(blank + 1, ' ', (size_t)(line - blank - 1)) : NULL;
+    if (!second || !is_name(method) || line - second != 9 || memcmp(second, " HTTP/1.1", 9) != 0)
+        return 400;
+    out->head = method.n == 4 && !memcmp(bytes, "HEAD", 4);
+    if (!out->head && (method.n != 3 || memcmp(bytes, "GET", 3) != 0))
+        return 405;
+    return read_target(blank + 1, second, guard, out);
 }
 
 double rp_http_weight(const struct rp_http_request *request, const char *type)

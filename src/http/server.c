@@ -163,18 +163,13 @@ static void put_failure(struct connection *c, int status, const char *text, bool
     put_answer(c, status, "text/plain", body, (size_t)n, head);
 }
 
-static int failure_status(enum rp_code code)
-{
-    return code == RP_USAGE ? 400 : code == RP_MISSING ? 404 : 500;
-}
-
 static void put_result(struct connection *c, enum rp_code code, struct rp_out *body,
                        const char *type, const struct rp_err *err, bool head)
 {
     size_t n;
 
     if (code != RP_OK) {
-        put_failure(c, failure_status(code), err->text, head);
+        put_failure(c, code == RP_USAGE ? 400 : code == RP_MISSING ? 404 : 500, err->text, head);
         return;
     }
     const char *bytes = rp_out_borrow_memory(body, &n);
@@ -201,15 +196,6 @@ static void answer_request(struct server *s, struct connection *c,
         code = rp_out_flush(body, &err);
     put_result(c, code, body, type, &err, request->head);
     rp_out_abandon(body);
-}
-
-/* No connection could be served in this time, so it does not count against any. */
-static void forgive(struct server *s, int64_t spent_ms)
-{
-    for (size_t i = 0; i < CONNECTIONS; i++)
-        s->at[i].since_ms += spent_ms;
-    if (s->lonely_ms)
-        s->lonely_ms += spent_ms;
 }
 
 /* Gives a connection room for its answer. */
@@ -255,33 +241,18 @@ static void take_request(struct server *s, struct connection *c)
         return;
     if (status == 200) {
         answer_request(s, c, &request);
-        forgive(s, now_ms() - c->since_ms);
+
+        /* No connection could be served in this time, so it does not count against any. */
+        int64_t spent_ms = now_ms() - c->since_ms;
+        for (size_t i = 0; i < CONNECTIONS; i++)
+            s->at[i].since_ms += spent_ms;
+        if (s->lonely_ms)
+            s->lonely_ms += spent_ms;
     } else {
         c->closing = true; /* the rest may not be the begin of a request */
         put_failure(c, status, NULL, false);
     }
     end_answer(c);
-}
-
-/* Sends the answers of the other thread to the clients that still wait for them. */
-static void take_answers(struct server *s)
-{
-    struct rp_http_job *job;
-
-    while ((job = rp_http_slow_take(s->slow))) {
-        for (size_t i = 0; i < CONNECTIONS; i++) {
-            struct connection *c = &s->at[i];
-
-            if (c->fd < 0 || c->ticket != job->ticket)
-                continue;
-            c->ticket = 0;
-            if (begin_answer(c)) {
-                put_result(c, job->code, job->body, job->type, &job->err, job->request.head);
-                end_answer(c);
-            }
-        }
-        rp_http_job_free(job);
-    }
 }
 
 static void send_some(struct server *s, struct connection *c)
@@ -329,18 +300,6 @@ static void receive_some(struct server *s, struct connection *c)
 }
 
 /* ------------------------------------------------------------------ waiting */
-
-/* Closes connections that take too long. */
-static void close_late(struct server *s, int64_t now)
-{
-    for (size_t i = 0; i < CONNECTIONS; i++) {
-        struct connection *c = &s->at[i];
-        int64_t most = c->out || c->nin || c->closing ? REQUEST_MS : IDLE_MS;
-
-        if (c->fd >= 0 && !c->alive && !c->ticket && now - c->since_ms > most)
-            connection_close(c);
-    }
-}
 
 /* Whether the browser has closed the last page for good. */
 static bool is_left(struct server *s, int64_t now)
@@ -393,29 +352,45 @@ static enum rp_code serve_all(struct server *s, int stop_fd, struct rp_err *err)
             else if (waits[i].revents)
                 receive_some(s, c);
         }
-        if (s->slow)
-            take_answers(s);
+        if (s->slow) {
+            /* Sends the answers of the other thread to the clients that still wait for them. */
+            struct rp_http_job *job;
+
+            while ((job = rp_http_slow_take(s->slow))) {
+                for (size_t i = 0; i < CONNECTIONS; i++) {
+                    struct connection *c = &s->at[i];
+
+                    if (c->fd < 0 || c->ticket != job->ticket)
+                        continue;
+                    c->ticket = 0;
+                    if (begin_answer(c)) {
+                        put_result(c, job->code, job->body, job->type, &job->err,
+                                   job->request.head);
+                        end_answer(c);
+                    }
+                }
+                rp_http_job_free(job);
+            }
+        }
         if (waits[0].revents)
             accept_one(s);
         int64_t now = now_ms();
-        close_late(s, now);
+
+        /* Closes connections that take too long. */
+        for (size_t i = 0; i < CONNECTIONS; i++) {
+            struct connection *c = &s->at[i];
+            int64_t most = c->out || c->nin || c->closing ? REQUEST_MS : IDLE_MS;
+
+            if (c->fd >= 0 && !c->alive && !c->ticket && now - c->since_ms > most)
+                connection_close(c);
+        }
+
         if (is_left(s, now))
             return RP_OK;
     }
 }
 
 /* ------------------------------------------------------------------ beginning */
-
-static enum rp_code make_token(char out[RP_HTTP_TOKEN + 1], struct rp_err *err)
-{
-    unsigned char bytes[RP_HTTP_TOKEN / 2];
-
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return rp_err_set_os(err, errno, "cannot get random numbers");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-    return RP_OK;
-}
 
 static enum rp_code listen_on(struct server *s, unsigned port, struct rp_err *err)
 {
@@ -443,8 +418,14 @@ static enum rp_code serve_on(struct server *s, struct rp_err *err)
 
     if (options->port > 65535)
         return rp_err_set(err, RP_USAGE, "there is no port %u", options->port);
-    if (!options->any_user)
-        RP_TRY(make_token(s->guard.token, err));
+    if (!options->any_user) {
+        unsigned char bytes[RP_HTTP_TOKEN / 2];
+
+        if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+            return rp_err_set_os(err, errno, "cannot get random numbers");
+        for (size_t i = 0; i < sizeof bytes; i++)
+            snprintf(s->guard.token + 2 * i, 3, "%02x", bytes[i]);
+    }
     RP_TRY(listen_on(s, options->port, err));
     if (options->slow)
         RP_TRY(rp_http_slow_new(options, &s->slow, &s->done_fd, err));

@@ -40,15 +40,6 @@ static void free_list(struct rp_http_job *job)
     }
 }
 
-static void answer_job(const struct rp_http_server *server, struct rp_http_job *job)
-{
-    job->code = rp_out_open_memory(&job->body, &job->err);
-    if (job->code == RP_OK)
-        job->code = server->answer(server->user, &job->request, job->body, &job->type, &job->err);
-    if (job->code == RP_OK)
-        job->code = rp_out_flush(job->body, &job->err);
-}
-
 static void *answer_jobs(void *user)
 {
     struct rp_http_slow *slow = user;
@@ -65,7 +56,14 @@ static void *answer_jobs(void *user)
         if (!slow->waiting)
             slow->last = &slow->waiting;
         pthread_mutex_unlock(&slow->lock);
-        answer_job(slow->server, job);
+
+        job->code = rp_out_open_memory(&job->body, &job->err);
+        if (job->code == RP_OK)
+            job->code = slow->server->answer(slow->server->user, &job->request, job->body,
+                                             &job->type, &job->err);
+        if (job->code == RP_OK)
+            job->code = rp_out_flush(job->body, &job->err);
+
         pthread_mutex_lock(&slow->lock);
         job->next = slow->done;
         slow->done = job;

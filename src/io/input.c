@@ -57,11 +57,6 @@ struct rp_input {
     size_t nbeside;
 };
 
-static const char *shown(const char *path)
-{
-    return strcmp(path, "-") == 0 ? "(standard input)" : path;
-}
-
 static enum rp_code new_input(const char *name, const struct rp_limits *limits,
                               struct rp_input **out, struct rp_err *err)
 {
@@ -208,7 +203,7 @@ enum rp_code rp_input_open(const char *path, const struct rp_limits *limits, str
     struct rp_input *in;
 
     *out = NULL;
-    RP_TRY(new_input(shown(path), limits, &in, err));
+    RP_TRY(new_input(strcmp(path, "-") == 0 ? "(standard input)" : path, limits, &in, err));
     enum rp_code code = open_fd(in, path, err);
     if (code != RP_OK) {
         rp_input_close(in);

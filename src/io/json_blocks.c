@@ -141,13 +141,6 @@ static size_t read_bytes(struct rp_json_blocks *b, char *to, size_t cap)
     return n;
 }
 
-static void over_input_limit(struct rp_json_blocks *b)
-{
-    rp_err_set_at(&b->err, RP_LIMIT, b->input_max, "the input is over the limit of %llu bytes",
-                  (unsigned long long)b->input_max);
-    b->stop = RP_JSON_STOP_INPUT;
-}
-
 /* Adds a chunk of the input; returns its size. */
 static size_t take_chunk(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
@@ -158,7 +151,10 @@ static size_t take_chunk(struct rp_json_blocks *b, struct rp_json_block *blk)
     n = read_bytes(b, blk->text + blk->filled, n);
     if (b->taken + n > b->input_max) {
         n = b->input_max > b->taken ? (size_t)(b->input_max - b->taken) : 0;
-        over_input_limit(b);
+
+        rp_err_set_at(&b->err, RP_LIMIT, b->input_max, "the input is over the limit of %llu bytes",
+                      (unsigned long long)b->input_max);
+        b->stop = RP_JSON_STOP_INPUT;
     }
     blk->filled += n;
     b->taken += n;
@@ -211,15 +207,6 @@ static bool may_grow(struct rp_json_blocks *b, struct rp_json_block *blk)
     return false;
 }
 
-/* Ends the last block, which keeps everything and ends with a NUL. */
-static void end_block(struct rp_json_blocks *b, struct rp_json_block *blk)
-{
-    b->tail_index_n = 0;
-    blk->n = blk->filled;
-    blk->text[blk->n] = '\0';
-    blk->truncated = rp_input_truncated(b->in);
-}
-
 static void fill_block(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
     bool cut;
@@ -233,8 +220,13 @@ static void fill_block(struct rp_json_blocks *b, struct rp_json_block *blk)
             b->index(&b->state, blk->text + from, n, (uint32_t)from, blk->index + blk->index_n);
         cut = b->stop == RP_JSON_STOP_NONE && cut_block(b, blk);
     } while (!cut && b->stop == RP_JSON_STOP_NONE && may_grow(b, blk));
-    if (b->stop != RP_JSON_STOP_NONE)
-        end_block(b, blk);
+    if (b->stop != RP_JSON_STOP_NONE) {
+        /* Ends the last block, which keeps everything and ends with a NUL. */
+        b->tail_index_n = 0;
+        blk->n = blk->filled;
+        blk->text[blk->n] = '\0';
+        blk->truncated = rp_input_truncated(b->in);
+    }
     blk->stop = b->stop;
     blk->control_bytes = b->state.control_bytes;
     blk->plain = blk->plain && !b->state.backslash;

@@ -380,18 +380,6 @@ enum rp_code rp_lower_as(struct rp_lower *l, const struct rp_lower_node *node,
     return row->lower(l, node, in, nin, out, nout);
 }
 
-static void note_unknown(struct rp_lower *l, struct rp_bytes op)
-{
-    size_t n = strlen(l->unknown);
-    char name[100];
-
-    snprintf(name, sizeof name, "%s%.*s", n ? ", " : "", (int)(op.n < 80 ? op.n : 80),
-             (const char *)op.at);
-    l->nunknown++;
-    if (!strstr(l->unknown, n ? name + 2 : name) && n + strlen(name) + 1 < sizeof l->unknown)
-        memcpy(l->unknown + n, name, strlen(name) + 1);
-}
-
 /* An unsupported operator is treated as a scalar, so that the others are checked as well; failures
    that follow from it are not reported. */
 static enum rp_code fake_outputs(struct rp_lower *l, struct rp_lower_value *out, size_t *nout)
@@ -429,7 +417,16 @@ static enum rp_code lower_operator(struct rp_lower *l, struct rp_lower_node *nod
     if (function.at)
         return call_function(l, node, function, in, nin, out, nout);
     if (!row) {
-        note_unknown(l, node->op);
+        /* Adds it to the list of unknown operators. */
+        size_t n = strlen(l->unknown);
+        char name[100];
+
+        snprintf(name, sizeof name, "%s%.*s", n ? ", " : "",
+                 (int)(node->op.n < 80 ? node->op.n : 80), (const char *)node->op.at);
+        l->nunknown++;
+        if (!strstr(l->unknown, n ? name + 2 : name) && n + strlen(name) + 1 < sizeof l->unknown)
+            memcpy(l->unknown + n, name, strlen(name) + 1);
+
         return fake_outputs(l, out, nout);
     }
     if (nin < row->min)
@@ -540,33 +537,6 @@ static enum rp_code push_input(struct rp_lower *l, struct rp_lower_scope *scope,
     return rp_vec_push(&stack->list, input, l->err);
 }
 
-/* Pushes the nodes of the same scope that a node reads, the first on top. What leaves a loop reads
-   all that enters it. */
-static enum rp_code push_inputs(struct rp_lower *l, const struct rp_lower_node *node,
-                                struct node_stack *stack)
-{
-    struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
-    const struct rp_lower_carried *carried;
-    size_t first = stack->list.n, n = 0;
-    struct rp_proto_item item;
-
-    if (rp_lower_leaves(node)) {
-        RP_TRY(rp_lower_loop_of(l, node, &carried, &n));
-        for (size_t i = 0; i < n; i++)
-            RP_TRY(push_input(l, node->scope, rp_lower_input(carried[i].enter, 0), stack));
-    } else {
-        while (rp_proto_next_bytes(&c, RP_TF_NODE_INPUT, &item))
-            RP_TRY(push_input(l, node->scope, item.bytes, stack));
-    }
-    for (size_t a = first, b = stack->list.n; a + 1 < b; a++) {
-        struct rp_lower_node *other = stack->list.at[--b];
-
-        stack->list.at[b] = stack->list.at[a];
-        stack->list.at[a] = other;
-    }
-    return RP_OK;
-}
-
 static void stack_release(struct node_stack *stack)
 {
     rp_vec_release(&stack->list);
@@ -586,7 +556,27 @@ static enum rp_code lower_with_inputs(struct rp_lower *l, struct rp_lower_node *
         if (!top->outputs && !top->opened && feed_of(l, top) == l->nfeeds &&
             !rp_lower_is(top, "Const")) {
             top->opened = true;
-            RP_TRY(push_inputs(l, top, &stack));
+
+            /* Pushes the nodes of the same scope that a node reads, the first on top. What leaves a
+               loop reads all that enters it. */
+            struct rp_proto_cursor c = rp_proto_cursor(top->message.at, top->message.n, 0, DEPTH);
+            const struct rp_lower_carried *carried;
+            size_t first = stack.list.n, n = 0;
+            struct rp_proto_item item;
+            if (rp_lower_leaves(top)) {
+                RP_TRY(rp_lower_loop_of(l, top, &carried, &n));
+                for (size_t i = 0; i < n; i++)
+                    RP_TRY(push_input(l, top->scope, rp_lower_input(carried[i].enter, 0), &stack));
+            } else {
+                while (rp_proto_next_bytes(&c, RP_TF_NODE_INPUT, &item))
+                    RP_TRY(push_input(l, top->scope, item.bytes, &stack));
+            }
+            for (size_t a = first, b = stack.list.n; a + 1 < b; a++) {
+                struct rp_lower_node *other = stack.list.at[--b];
+
+                stack.list.at[b] = stack.list.at[a];
+                stack.list.at[a] = other;
+            }
         }
         if (stack.list.n == before) {
             stack.list.n--;
@@ -643,16 +633,6 @@ static enum rp_code lower_graph(struct rp_lower *l, struct rp_bytes graph,
     return finish_program(l, scope, fetches, nfetches, out);
 }
 
-/* What was found to be missing, as a program of its own. */
-static enum rp_code finish_wanted(struct rp_lower *l, struct rp_program **out)
-{
-    struct rp_lower_value root = {.id = 0};
-
-    rp_lower_begin_tuple(l, &root, RP_OP_TUPLE, &l->wanted, 1);
-    rp_lower_operand(l, &l->wanted);
-    return rp_program_builder_finish(&l->builder, rp_lower_close(l, "main", &root, 0), out, l->err);
-}
-
 enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feeds, size_t nfeeds,
                          const char *const *fetches, size_t nfetches,
                          struct rp_lower_computed *computed, struct rp_program **out,
@@ -665,8 +645,15 @@ enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feed
     if (computed)
         computed->wanted = 0;
     enum rp_code code = lower_graph(&l, graph, fetches, nfetches, out);
-    if (code == RP_UNSUPPORTED && computed && computed->wanted && !l.nunknown)
-        code = finish_wanted(&l, out);
+    if (code == RP_UNSUPPORTED && computed && computed->wanted && !l.nunknown) {
+        /* What was found to be missing, as a program of its own. */
+        struct rp_lower_value root = {.id = 0};
+
+        rp_lower_begin_tuple(&l, &root, RP_OP_TUPLE, &l.wanted, 1);
+        rp_lower_operand(&l, &l.wanted);
+        code =
+            rp_program_builder_finish(&l.builder, rp_lower_close(&l, "main", &root, 0), out, l.err);
+    }
     for (struct rp_lower_scope *s = l.scopes; s; s = s->next) {
         rp_vec_release(&s->nodes);
         rp_map_release(&s->by_name);

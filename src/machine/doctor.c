@@ -698,21 +698,6 @@ static enum rp_code doctor_test(struct rp_ctx *ctx, struct rp_result *result, st
     return code == RP_OK ? rp_arena_check(&result->arena, "testing this machine", err) : code;
 }
 
-static void check_all(struct rp_arena *arena, struct doctor_root *root)
-{
-    root->nchecks = NCHECKS + NSOURCES;
-    for (size_t i = 0; i < root->nchecks; i++) {
-        struct rp_doctor_row *row = &root->checks[i];
-
-        row->check = i < NCHECKS ? checks[i].name : sources[i - NCHECKS].row;
-        row->purpose = i < NCHECKS ? checks[i].purpose : "record";
-        if (i < NCHECKS)
-            checks[i].run(arena, row);
-        else
-            source_row(arena, row, &sources[i - NCHECKS]);
-    }
-}
-
 static enum rp_code doctor_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                const struct rp_settings *settings, struct rp_result *result,
                                struct rp_err *err)
@@ -731,8 +716,19 @@ static enum rp_code doctor_run(struct rp_ctx *ctx, const struct rp_dataset *data
     if (rp_settings_has(settings, "pid"))
         root->nchecks =
             rp_doctor_running(&result->arena, rp_settings_int(settings, "pid"), root->checks);
-    else
-        check_all(&result->arena, root);
+    else {
+        root->nchecks = NCHECKS + NSOURCES;
+        for (size_t i = 0; i < root->nchecks; i++) {
+            struct rp_doctor_row *row = &root->checks[i];
+
+            row->check = i < NCHECKS ? checks[i].name : sources[i - NCHECKS].row;
+            row->purpose = i < NCHECKS ? checks[i].purpose : "record";
+            if (i < NCHECKS)
+                checks[i].run(&result->arena, row);
+            else
+                source_row(&result->arena, row, &sources[i - NCHECKS]);
+        }
+    }
     for (size_t i = 0; i < root->nchecks; i++) {
         const struct rp_doctor_row *row = &root->checks[i];
 

@@ -66,18 +66,6 @@ static double cpu_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* Every program records a range, so that its recording is not empty. */
-static void use_range(void)
-{
-    void (*begin)(const char *), (*end)(void);
-
-    if (find(RTLD_DEFAULT, "reprise_record_range_begin", &begin) &&
-        find(RTLD_DEFAULT, "reprise_record_range_end", &end)) {
-        begin(RANGE);
-        end();
-    }
-}
-
 static enum rp_code use_sleep(struct rp_err *err)
 {
     (void)err;
@@ -371,7 +359,16 @@ bool rp_selftest_is_recorded(struct rp_err *err, enum rp_code *code)
 
     if (!source || !source->use)
         return false;
-    use_range();
+
+    /* Every program records a range, so that its recording is not empty. */
+    void (*begin)(const char *), (*end)(void);
+
+    if (find(RTLD_DEFAULT, "reprise_record_range_begin", &begin) &&
+        find(RTLD_DEFAULT, "reprise_record_range_end", &end)) {
+        begin(RANGE);
+        end();
+    }
+
     *code = source->use(err);
     return true;
 }

@@ -51,29 +51,6 @@ static bool is_offered(const struct rp_option *option)
 
 /* ------------------------------------------------------------------ descriptions */
 
-static void schema_words(struct rp_out *to, const char *words)
-{
-    const char *bar;
-
-    rp_out_text(to, "\"type\": \"string\", \"enum\": [");
-    for (; words; words = bar ? bar + 1 : NULL) {
-        bar = strchr(words, '|');
-        rp_out_escaped_bytes(to, RP_IN_JSON, words, bar ? (size_t)(bar - words) : strlen(words));
-        rp_out_text(to, bar ? ", " : "]");
-    }
-}
-
-/* Writes the beginning of a summary, without further explanations: a list of tools is read before
-   every dialogue, and a client that makes an error gets the whole summary. */
-static void brief(struct rp_out *to, const char *summary)
-{
-    size_t n = strcspn(summary, ":;(");
-
-    while (n && summary[n - 1] == ' ')
-        n--;
-    rp_out_escaped_bytes(to, RP_IN_STRING, summary, n);
-}
-
 /* Texts need no type, because a number is taken as its text. The server's instructions explain the
    arguments that all tools share once. */
 static void schema_option(struct rp_out *to, const struct rp_option *option, bool shared)
@@ -89,12 +66,29 @@ static void schema_option(struct rp_out *to, const struct rp_option *option, boo
         rp_out_printf(to, "\"type\":\"%s\"", option->type == RP_OPT_FLAG ? "boolean" : "integer");
         comma = ",";
     } else if (option->type == RP_OPT_CHOICE) {
-        schema_words(to, option->value);
+        const char *words = option->value;
+        const char *bar;
+
+        rp_out_text(to, "\"type\": \"string\", \"enum\": [");
+        for (; words; words = bar ? bar + 1 : NULL) {
+            bar = strchr(words, '|');
+            rp_out_escaped_bytes(to, RP_IN_JSON, words,
+                                 bar ? (size_t)(bar - words) : strlen(words));
+            rp_out_text(to, bar ? ", " : "]");
+        }
+
         comma = ",";
     }
     if (!shared && option->type != RP_OPT_CHOICE) {
         rp_out_printf(to, "%s\"description\":\"", comma);
-        brief(to, option->summary);
+
+        /* Writes the beginning of a summary, without further explanations: a list of tools is read
+           before every dialogue, and a client that makes an error gets the whole summary. */
+        size_t n = strcspn(option->summary, ":;(");
+        while (n && option->summary[n - 1] == ' ')
+            n--;
+        rp_out_escaped_bytes(to, RP_IN_STRING, option->summary, n);
+
         rp_out_char(to, '"');
     }
     rp_out_char(to, '}');
@@ -198,19 +192,6 @@ static enum rp_code add_path(const struct rp_mcp *mcp, struct tool_call *call, c
     return rp_mcp_resolve(mcp, &call->arena, path, &call->paths[call->npaths++], err);
 }
 
-static enum rp_code add_setting(struct tool_call *call, const struct rp_option *option,
-                                const char *text, struct rp_err *err)
-{
-    if (call->nsettings == SETTINGS_MAX)
-        return rp_err_set(err, RP_USAGE, "more than %d settings", SETTINGS_MAX);
-    if (rp_option_check(option, text, err) != RP_OK)
-        return rp_err_prefix(err, RP_USAGE, "argument '%s', %s", option->name, option->summary);
-    call->settings[call->nsettings++] = (struct rp_setting){option->name, text};
-    if (!strcmp(option->name, "sql") && text[strspn(text, " \n")] == '.')
-        call->whole = true;
-    return RP_OK;
-}
-
 /* Lists the existing arguments, because a client with few words has only seen their names. */
 static enum rp_code no_argument(struct tool_call *call, const char *key, struct rp_err *err)
 {
@@ -258,8 +239,17 @@ static enum rp_code add_value(const struct rp_mcp *mcp, struct tool_call *call, 
         return RP_OK;
     }
     for (size_t i = 0; (option = rp_question_option(call->question, i)); i++)
-        if (!strcmp(option->name, key) && is_offered(option))
-            return add_setting(call, option, text, err);
+        if (!strcmp(option->name, key) && is_offered(option)) {
+            if (call->nsettings == SETTINGS_MAX)
+                return rp_err_set(err, RP_USAGE, "more than %d settings", SETTINGS_MAX);
+            if (rp_option_check(option, text, err) != RP_OK)
+                return rp_err_prefix(err, RP_USAGE, "argument '%s', %s", option->name,
+                                     option->summary);
+            call->settings[call->nsettings++] = (struct rp_setting){option->name, text};
+            if (!strcmp(option->name, "sql") && text[strspn(text, " \n")] == '.')
+                call->whole = true;
+            return RP_OK;
+        }
     return no_argument(call, key, err);
 }
 

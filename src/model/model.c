@@ -207,29 +207,6 @@ static void fill_fits(struct model_ctx *c)
     c->root->nfits = rows ? m->fits.n : 0;
 }
 
-static enum rp_code run_train(struct model_ctx *c, struct rp_err *err)
-{
-    const char *path = rp_settings_text(c->settings, "output");
-    struct rp_out *out;
-
-    if (!path)
-        return rp_err_set(err, RP_USAGE, "'model train' needs '--output FILE' for the model");
-    RP_TRY(read_sources(c, err));
-    RP_TRY(rp_learn(&c->model, &c->samples, NULL, true, err));
-    if (!c->model.fits.n)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "too few rows: an operator needs at least 4 shapes on a device");
-    RP_TRY(rp_out_open(path, &out, err));
-    rp_learned_write(&c->model, out);
-    RP_TRY(rp_out_close(out, err));
-    c->root->model = rp_arena_text(c->arena, path);
-    fill_model(c);
-    fill_fits(c);
-    RP_NOTE(c->root, c->arena,
-            "errors are of shapes left out: a fifth of them at a time, in all formats");
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ test */
 
 /* The outcome for one row that was left out. */
@@ -571,25 +548,6 @@ static enum rp_code read_operator(struct model_ctx *c, const char *op, const cha
     return rp_vec_push(&c->samples.rows, s, err);
 }
 
-static enum rp_code run_predict(struct model_ctx *c, struct rp_err *err)
-{
-    const char *first = rp_settings_nth(c->settings, "source", 1);
-    const char *second = rp_settings_nth(c->settings, "source", 2);
-
-    if (!first)
-        return rp_err_set(err, RP_USAGE,
-                          "'model predict' needs an operator and a shape, or a table (.csv)");
-    RP_TRY(read_model(c, err));
-    fill_model(c);
-    if (rp_text_ends(first, ".csv"))
-        RP_TRY(rp_samples_read_csv(&c->samples, first, predicted_device(c), false, err));
-    else
-        RP_TRY(read_operator(c, first, second, err));
-    for (size_t i = 0; i < c->samples.rows.n; i++)
-        RP_TRY(predict_row(c, &c->samples.rows.at[i], err));
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ the question */
 
 static enum rp_code answer_model(struct model_ctx *c, struct rp_err *err)
@@ -598,12 +556,46 @@ static enum rp_code answer_model(struct model_ctx *c, struct rp_err *err)
 
     RP_TRY(find_device(c, err));
     c->root->action = action ? rp_arena_text(c->arena, action) : NULL;
-    if (action && !strcmp(action, "train"))
-        return run_train(c, err);
+    if (action && !strcmp(action, "train")) {
+        const char *path = rp_settings_text(c->settings, "output");
+        struct rp_out *out;
+
+        if (!path)
+            return rp_err_set(err, RP_USAGE, "'model train' needs '--output FILE' for the model");
+        RP_TRY(read_sources(c, err));
+        RP_TRY(rp_learn(&c->model, &c->samples, NULL, true, err));
+        if (!c->model.fits.n)
+            return rp_err_set(err, RP_UNSUPPORTED,
+                              "too few rows: an operator needs at least 4 shapes on a device");
+        RP_TRY(rp_out_open(path, &out, err));
+        rp_learned_write(&c->model, out);
+        RP_TRY(rp_out_close(out, err));
+        c->root->model = rp_arena_text(c->arena, path);
+        fill_model(c);
+        fill_fits(c);
+        RP_NOTE(c->root, c->arena,
+                "errors are of shapes left out: a fifth of them at a time, in all formats");
+        return RP_OK;
+    }
     if (action && !strcmp(action, "test"))
         return run_test(c, err);
-    if (action && !strcmp(action, "predict"))
-        return run_predict(c, err);
+    if (action && !strcmp(action, "predict")) {
+        const char *first = rp_settings_nth(c->settings, "source", 1);
+        const char *second = rp_settings_nth(c->settings, "source", 2);
+
+        if (!first)
+            return rp_err_set(err, RP_USAGE,
+                              "'model predict' needs an operator and a shape, or a table (.csv)");
+        RP_TRY(read_model(c, err));
+        fill_model(c);
+        if (rp_text_ends(first, ".csv"))
+            RP_TRY(rp_samples_read_csv(&c->samples, first, predicted_device(c), false, err));
+        else
+            RP_TRY(read_operator(c, first, second, err));
+        for (size_t i = 0; i < c->samples.rows.n; i++)
+            RP_TRY(predict_row(c, &c->samples.rows.at[i], err));
+        return RP_OK;
+    }
     return rp_err_set(err, RP_USAGE, "'model' needs what to do: train, test or predict");
 }
 

@@ -42,20 +42,6 @@ bool rp_outcomes_path(char *out, size_t cap)
            (size_t)snprintf(out, cap, "%s/outcomes.tsv", folder) < cap;
 }
 
-static void make_folder(void)
-{
-    char folder[PATH_MAX - 32];
-
-    if (!folder_of(folder, sizeof folder))
-        return;
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(folder, 0755);
-        *slash = '/';
-    }
-    mkdir(folder, 0700);
-}
-
 /* ------------------------------------------------------------------ texts */
 
 /* Copies the characters that a field may contain: printable ASCII. */
@@ -232,7 +218,17 @@ static enum rp_code open_locked(int *fd, char *path, size_t cap, struct rp_err *
         return rp_err_set(err, RP_UNSUPPORTED,
                           "there is no folder to keep outcomes in: neither XDG_DATA_HOME nor HOME "
                           "names one");
-    make_folder();
+
+    char folder[PATH_MAX - 32];
+    if (folder_of(folder, sizeof folder)) {
+        for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+            *slash = '\0';
+            mkdir(folder, 0755);
+            *slash = '/';
+        }
+        mkdir(folder, 0700);
+    }
+
     *fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
     if (*fd < 0)
         return rp_err_set_os(err, errno, "cannot open '%s'", path);

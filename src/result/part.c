@@ -129,22 +129,6 @@ static enum rp_code copy_text(struct part_copier *c, const char *text, const cha
 static enum rp_code copy_record(struct part_copier *c, const struct rp_type *type,
                                 const char *record, char *to);
 
-static enum rp_code copy_items(struct part_copier *c, const struct rp_field *f, const char *record,
-                               char *to)
-{
-    size_t i, n = rp_field_count(f, record), size = f->item->size;
-    char *items = rp_arena_calloc(c->arena, n + 1, size, _Alignof(max_align_t));
-
-    RP_TRY(rp_err_need(items, c->err, "keeping a part"));
-    if (n && is_plain(f->item))
-        memcpy(items, rp_field_item(f, record, 0), n * size);
-    for (i = 0; i < n && !is_plain(f->item); i++)
-        RP_TRY(copy_record(c, f->item, rp_field_item(f, record, i), items + i * size));
-    memcpy(to + f->offset, &items, sizeof items);
-    memcpy(to + f->count_offset, &n, sizeof n);
-    return RP_OK;
-}
-
 static enum rp_code copy_record(struct part_copier *c, const struct rp_type *type,
                                 const char *record, char *to)
 {
@@ -157,7 +141,16 @@ static enum rp_code copy_record(struct part_copier *c, const struct rp_type *typ
         if (f->type == RP_T_RECORD)
             continue;
         if (is_list(f)) {
-            RP_TRY(copy_items(c, f, record, to));
+            size_t i, n = rp_field_count(f, record), size = f->item->size;
+            char *items = rp_arena_calloc(c->arena, n + 1, size, _Alignof(max_align_t));
+
+            RP_TRY(rp_err_need(items, c->err, "keeping a part"));
+            if (n && is_plain(f->item))
+                memcpy(items, rp_field_item(f, record, 0), n * size);
+            for (i = 0; i < n && !is_plain(f->item); i++)
+                RP_TRY(copy_record(c, f->item, rp_field_item(f, record, i), items + i * size));
+            memcpy(to + f->offset, &items, sizeof items);
+            memcpy(to + f->count_offset, &n, sizeof n);
         } else if (f->type == RP_T_STR) {
             RP_TRY(copy_text(c, rp_field_str(f, record), &text));
             memcpy(to + f->offset, &text, sizeof text);

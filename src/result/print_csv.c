@@ -59,13 +59,6 @@ static void csv_cell(struct csv *csv, const struct rp_field *field, const void *
     }
 }
 
-static void csv_name(struct csv *csv, const char *prefix, const char *key)
-{
-    csv_begin_cell(csv);
-    rp_out_text(csv->to, prefix);
-    rp_out_text(csv->to, key);
-}
-
 /* Writes column names (record == NULL) or values of all scalars of a record. */
 static void csv_columns(struct csv *csv, const struct rp_type *type, const void *record,
                         const char *prefix)
@@ -80,7 +73,10 @@ static void csv_columns(struct csv *csv, const struct rp_type *type, const void 
         } else if (rp_field_scalar(f) && record) {
             csv_cell(csv, f, record);
         } else if (rp_field_scalar(f)) {
-            csv_name(csv, prefix, f->key ? f->key : csv->plain);
+            const char *key = f->key ? f->key : csv->plain;
+            csv_begin_cell(csv);
+            rp_out_text(csv->to, prefix);
+            rp_out_text(csv->to, key);
         }
     }
 }

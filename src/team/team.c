@@ -88,21 +88,6 @@ size_t rp_team_rank(const struct rp_team *team)
     return team ? team->rank : 0;
 }
 
-static enum rp_code receive_frame(struct rp_team *team, size_t from, struct rp_err *err)
-{
-    uint64_t head[2];
-    struct frame frame;
-
-    RP_TRY(rp_mpi_receive(team->mpi, head, sizeof head, from, err));
-    frame = (struct frame){head[0], head[1], NULL, malloc(head[0] + 1)};
-    frame.bytes = frame.received;
-    if (!frame.received || rp_vec_push(&team->frames, frame, err) != RP_OK) {
-        free(frame.received);
-        return rp_err_nomem(err, "joining processes");
-    }
-    return rp_mpi_receive(team->mpi, frame.received, frame.n, from, err);
-}
-
 /* The subtree of process r, when it sends, has as many processes as its lowest bit, or as are
    left. */
 static enum rp_code climb_tree(struct rp_team *team, struct rp_err *err)
@@ -120,8 +105,19 @@ static enum rp_code climb_tree(struct rp_team *team, struct rp_err *err)
             }
             return RP_OK;
         }
-        for (size_t i = from; i < from + step && i < team->size; i++)
-            RP_TRY(receive_frame(team, from, err));
+        for (size_t i = from; i < from + step && i < team->size; i++) {
+            uint64_t head[2];
+            struct frame frame;
+
+            RP_TRY(rp_mpi_receive(team->mpi, head, sizeof head, from, err));
+            frame = (struct frame){head[0], head[1], NULL, malloc(head[0] + 1)};
+            frame.bytes = frame.received;
+            if (!frame.received || rp_vec_push(&team->frames, frame, err) != RP_OK) {
+                free(frame.received);
+                return rp_err_nomem(err, "joining processes");
+            }
+            RP_TRY(rp_mpi_receive(team->mpi, frame.received, frame.n, from, err));
+        }
     }
     return RP_OK;
 }

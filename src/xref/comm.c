@@ -91,21 +91,6 @@ static const char *axis_words(const struct comm_ctx *ctx, uint32_t op,
 
 /* ---- how much ---- */
 
-/* Returns the bytes that a device contributes or receives, whichever are more. */
-static double payload_of(const struct rp_program *p, uint32_t op, const struct rp_device_groups *a)
-{
-    struct rp_ids in = rp_op_operands(p, op);
-    uint16_t code = p->code.at[op];
-    double bytes = 0;
-
-    for (uint32_t i = 0; i < in.n; i++)
-        if (!(code == RP_OP_SEND && i > 0))
-            bytes += (double)rp_shape_bytes(p, p->shape.at[in.at[i]]);
-    if (code == RP_OP_ALL_GATHER || code == RP_OP_ALL_GATHER_START)
-        bytes *= a->size > 0 ? (double)a->size : 1;
-    return bytes;
-}
-
 /* In a ring, an all-reduce sends everything twice except its own part, and most others once. */
 static double wire_of(uint16_t code, double payload, const struct rp_device_groups *a)
 {
@@ -149,7 +134,17 @@ static enum rp_code add_op(struct comm_ctx *ctx, uint32_t op)
 {
     const struct rp_program *p = ctx->xref->program;
     struct rp_device_groups a = groups_of(ctx, op);
-    double payload = payload_of(p, op, &a);
+
+    /* The bytes that a device contributes or receives, whichever are more. */
+    struct rp_ids in = rp_op_operands(p, op);
+    uint16_t code = p->code.at[op];
+    double payload = 0;
+    for (uint32_t i = 0; i < in.n; i++)
+        if (!(code == RP_OP_SEND && i > 0))
+            payload += (double)rp_shape_bytes(p, p->shape.at[in.at[i]]);
+    if (code == RP_OP_ALL_GATHER || code == RP_OP_ALL_GATHER_START)
+        payload *= a.size > 0 ? (double)a.size : 1;
+
     struct rp_xref_place place;
     struct rp_comm_op row = {.runs = ctx->runs[p->computation.at[op]]};
     char shape[256];

@@ -133,21 +133,6 @@ static enum rp_code match_run(struct rp_compiled *c, struct call_lists *lists, r
 
 /* ------------------------------------------------------------------ the trace */
 
-static enum rp_code list_names(struct rp_compiled *c, struct rp_err *err)
-{
-    for (uint32_t g = 0; g < c->log->graphs.n; g++)
-        for (uint32_t k = 0; k < c->log->graphs.at[g].nkernels; k++) {
-            const struct rp_torch_kernel *kernel =
-                &c->log->kernels.at[c->log->graphs.at[g].first_kernel + k];
-            uint64_t name = text_hash(kernel->name);
-            uint32_t known = rp_map_get(&c->by_name, name);
-
-            if (!kernel->op)
-                RP_TRY(rp_map_put(&c->by_name, name, known == RP_MAP_NONE ? g : MANY, err));
-        }
-    return RP_OK;
-}
-
 /* Finds runs in a trace: by the key of the graph, or by the compile whose region they lie in. */
 struct run_finder {
     struct rp_compiled *c;
@@ -247,15 +232,10 @@ static enum rp_code find_runs(struct run_finder *f, bool by_key, bool backward, 
     return RP_OK;
 }
 
-static void call_lists_release(struct call_lists *lists)
-{
-    RP_EACH(rp_map_release, &lists->first, &lists->progress);
-    rp_vec_release(&lists->next);
-}
-
 static void run_finder_release(struct run_finder *f)
 {
-    call_lists_release(&f->lists);
+    RP_EACH(rp_map_release, &f->lists.first, &f->lists.progress);
+    rp_vec_release(&f->lists.next);
     RP_EACH(rp_map_release, &f->by_key, &f->by_compile, &f->forward_of);
     rp_arg_key_release(&f->sequence);
 }
@@ -303,7 +283,19 @@ enum rp_code rp_compiled_init(struct rp_compiled *out, const struct rp_trace *tr
     *out = (struct rp_compiled){.trace = trace, .log = log};
     RP_TRY(list_graphs(&f, err));
     RP_TRY(list_calls(&f.lists, log, err));
-    RP_TRY(list_names(out, err));
+
+    /* Finds graphs by the names of their kernels. */
+    for (uint32_t g = 0; g < out->log->graphs.n; g++)
+        for (uint32_t k = 0; k < out->log->graphs.at[g].nkernels; k++) {
+            const struct rp_torch_kernel *kernel =
+                &out->log->kernels.at[out->log->graphs.at[g].first_kernel + k];
+            uint64_t name = text_hash(kernel->name);
+            uint32_t known = rp_map_get(&out->by_name, name);
+
+            if (!kernel->op)
+                RP_TRY(rp_map_put(&out->by_name, name, known == RP_MAP_NONE ? g : MANY, err));
+        }
+
     if (has_name(trace, true))
         return find_runs(&f, true, false, err);
     RP_TRY(rp_arg_key_init(&f.sequence, trace, "Sequence number", err));

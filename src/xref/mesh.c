@@ -62,26 +62,6 @@ static bool take_axis(struct scan *s, struct rp_mesh *mesh, struct rp_arena *are
     return true;
 }
 
-/* Reads device_ids=[0, 2, 1, 3], each once. */
-static bool take_devices(struct scan *s, struct rp_mesh *mesh, struct rp_arena *arena)
-{
-    size_t n = (size_t)mesh->ndevices;
-    int64_t *devices = RP_ARENA_NEW(arena, int64_t, n);
-
-    mesh->positions = RP_ARENA_NEW(arena, int64_t, n);
-    if (!devices || !mesh->positions || !take(s, '='))
-        return false;
-    memset(mesh->positions, 0xff, n * sizeof *mesh->positions);
-    for (size_t i = 0; i < n; i++) {
-        if (!take(s, i ? ',' : '[') || !take_number(s, &devices[i]) || devices[i] >= (int64_t)n ||
-            mesh->positions[devices[i]] >= 0)
-            return false;
-        mesh->positions[devices[i]] = (int64_t)i;
-    }
-    mesh->devices = devices;
-    return take(s, ']');
-}
-
 /* Reads the text behind "sdy.mesh": [" @name = "]<["data"=4, "model"=2], device_ids=[…]> */
 static bool take_mesh(struct scan *s, struct rp_mesh *mesh, struct rp_arena *arena)
 {
@@ -106,7 +86,22 @@ static bool take_mesh(struct scan *s, struct rp_mesh *mesh, struct rp_arena *are
     if ((size_t)(s->end - s->at) < sizeof word || memcmp(s->at, word, sizeof word - 1) != 0)
         return false;
     s->at += sizeof word - 1;
-    return take_devices(s, mesh, arena);
+
+    /* Reads device_ids=[0, 2, 1, 3], each once. */
+    size_t n = (size_t)mesh->ndevices;
+    int64_t *devices = RP_ARENA_NEW(arena, int64_t, n);
+    mesh->positions = RP_ARENA_NEW(arena, int64_t, n);
+    if (!devices || !mesh->positions || !take(s, '='))
+        return false;
+    memset(mesh->positions, 0xff, n * sizeof *mesh->positions);
+    for (size_t i = 0; i < n; i++) {
+        if (!take(s, i ? ',' : '[') || !take_number(s, &devices[i]) || devices[i] >= (int64_t)n ||
+            mesh->positions[devices[i]] >= 0)
+            return false;
+        mesh->positions[devices[i]] = (int64_t)i;
+    }
+    mesh->devices = devices;
+    return take(s, ']');
 }
 
 static bool is_same(const struct rp_mesh *a, const struct rp_mesh *b)
