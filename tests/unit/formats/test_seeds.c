@@ -254,37 +254,59 @@ static bool is_named(const char *name)
     return n < 16;
 }
 
-/* False if this build lacks a library. */
+static enum rp_code read_seed(const char *path, const struct bytes *b, bool salvage,
+                              struct rp_import *import, struct rp_err *err)
+{
+    bool sampled = strstr(path, "/corpus/sampled/") != NULL; /* the first byte chooses the reader */
+    struct rp_read_options options = {.salvage = salvage};
+    struct rp_input *in;
+
+    *err = (struct rp_err)RP_ERR_INIT;
+    RP_TRY(sampled
+               ? rp_input_open_memory(strrchr(path, '/') + 1, b->at + 1, b->n - 1, NULL, &in, err)
+               : rp_input_open(path, NULL, &in, err));
+    return rp_format_read(in, &options, import, err);
+}
+
+static void describe_import(const struct rp_import *import, const char *folder, char *out,
+                            size_t cap)
+{
+    size_t n = strlen(out);
+
+    n += (size_t)snprintf(out + n, cap - n, "%s: ", import->format->name);
+    if (import->trace)
+        describe_trace(import->trace, out + n, cap - n);
+    else
+        snprintf(out + n, cap - n, "%zu computations, %zu operations",
+                 (size_t)import->program->computations.n, (size_t)import->program->nops);
+    n = strlen(out);
+    snprintf(out + n, cap - n, ";");
+    describe_writers(import, folder, out, cap);
+}
+
+/* A file that is damaged is read again, for what can be read of it. False if this build lacks a
+   library. */
 static bool describe(const char *path, const char *folder, char *out, size_t cap)
 {
-    bool sampled =
-        strstr(path, "/corpus/sampled/") != NULL; /* there the first byte chooses the reader */
-    struct rp_import import = RP_IMPORT_INIT;
-    struct rp_err err = RP_ERR_INIT;
     struct bytes b = file_get(path);
-    struct rp_input *in;
-    enum rp_code code =
-        sampled ? rp_input_open_memory(strrchr(path, '/') + 1, b.at + 1, b.n - 1, NULL, &in, &err)
-                : rp_input_open(path, NULL, &in, &err);
+    enum rp_code code = RP_OK;
 
     *out = '\0';
-    if (code == RP_OK)
-        code = rp_format_read(in, NULL, &import, &err);
-    if (code != RP_OK) {
-        snprintf(out, cap, "%s at %lld", rp_code_name(code), (long long)err.offset);
-    } else if (import.trace || import.program) {
-        int n = snprintf(out, cap, "%s: ", import.format->name);
+    for (int salvage = 0; salvage < 2; salvage++) {
+        struct rp_import import = RP_IMPORT_INIT;
+        struct rp_err err;
+        size_t n = strlen(out);
 
-        if (import.trace)
-            describe_trace(import.trace, out + n, cap - (size_t)n);
-        else
-            snprintf(out + n, cap - (size_t)n, "%zu computations, %zu operations",
-                     (size_t)import.program->computations.n, (size_t)import.program->nops);
-        n = (int)strlen(out);
-        snprintf(out + n, cap - (size_t)n, ";");
-        describe_writers(&import, folder, out, cap);
+        code = read_seed(path, &b, salvage, &import, &err);
+        if (code != RP_OK)
+            snprintf(out + n, cap - n, "%s at %lld%s", rp_code_name(code), (long long)err.offset,
+                     salvage ? "" : "; salvaged: ");
+        else if (import.trace || import.program)
+            describe_import(&import, folder, out, cap);
+        rp_import_release(&import);
+        if (code == RP_OK || code == RP_MISSING)
+            break;
     }
-    rp_import_release(&import);
     free(b.at);
     return code != RP_MISSING;
 }
@@ -295,7 +317,7 @@ static void write_rows(const char *to, const char *folder)
 
     assert_non_null(out);
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
-        char pattern[300], row[1024];
+        char pattern[300], row[2048];
         struct stat info;
         glob_t found;
 
@@ -314,7 +336,7 @@ static void write_rows(const char *to, const char *folder)
 /* Whether the file of a row, which is cut there, is read as it says. */
 static bool is_as_before(char *row, const char *folder)
 {
-    char *before = strchr(row, ' '), path[300], now[1024];
+    char *before = strchr(row, ' '), path[300], now[2048];
 
     assert_non_null(before);
     *before++ = '\0';
