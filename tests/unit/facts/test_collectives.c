@@ -410,7 +410,8 @@ static void the_last_and_the_one_before(void **state)
         uint32_t last, second;
     } rows[] = {{{10, 20, 30}, 2, 1}, {{30, 20, 10}, 0, 1}, {{20, 30, 10}, 1, 0},
                 {{30, 20, 20}, 0, 1}, {{20, 30, 20}, 1, 0}, {{20, 20, 30}, 2, 0},
-                {{20, 20, 20}, 0, 1}, {{30, 30, 20}, 0, 1}};
+                {{20, 20, 20}, 0, 1}, {{30, 30, 20}, 0, 1}, {{10, 11, 12}, 2, 1},
+                {{12, 11, 10}, 0, 1}, {{11, 12, 10}, 1, 0}, {{10, 12, 11}, 1, 2}};
 
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -894,9 +895,47 @@ static void sizes_of_collectives(void **state)
     }
 }
 
+/* What ended before or when the first step began is of the start-up, unless all is. */
+static void collectives_of_the_start_up_are_dropped(void **state)
+{
+    static const struct {
+        int64_t first_step;
+        size_t dropped;
+    } cases[] = {{INT64_MIN, 0}, {19, 0}, {29, 0}, {30, 1}, {59, 1}, {60, 2}, {89, 2}, {90, 0}};
+
+    UNUSED_STATE(state);
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct rp_collective at[2][3];
+        struct rp_collectives c[2] = {{.first_step_ns = cases[k].first_step},
+                                      {.first_step_ns = cases[k].first_step}};
+        const struct rp_collectives *ranks[] = {&c[0], &c[1]};
+        uint32_t rank[] = {0, 1}, places[3][2];
+        struct rp_rendezvous met[3];
+        struct rp_rendezvous_list list = {.n = 3, .at = met, .ndoubtful = 3};
+
+        for (uint32_t r = 0; r < 2; r++) {
+            for (uint32_t i = 0; i < 3; i++) /* rank 1 ends last: at 30, 60 and 90 */
+                at[r][i] = (struct rp_collective){.end_ns = 30 * (i + 1) - 10 * (1 - r)};
+            c[r].list.at = at[r];
+            c[r].list.n = 3;
+        }
+        for (uint32_t i = 0; i < 3; i++) {
+            places[i][0] = places[i][1] = i;
+            met[i] = (struct rp_rendezvous){
+                .n = 2, .rank = rank, .at = places[i], .last_ns = i, .doubtful = true};
+        }
+        assert_int_equal(rp_rendezvous_drop_start_up(&list, ranks), cases[k].dropped);
+        assert_int_equal(list.n, 3 - cases[k].dropped);
+        assert_int_equal(list.ndoubtful, 3 - cases[k].dropped);
+        for (size_t i = 0; i < list.n; i++)
+            assert_int_equal(list.at[i].last_ns, i + cases[k].dropped);
+    }
+}
+
 int test_collectives(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(collectives_of_the_start_up_are_dropped),
         cmocka_unit_test(sizes_of_collectives),
         cmocka_unit_test(kinds_are_told_by_any_spelling),
         cmocka_unit_test(groups_say_what_they_share),

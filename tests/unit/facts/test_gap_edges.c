@@ -406,9 +406,47 @@ static void marks_of_steps_do_not_work(void **state)
                                 rp_gap_cause_names[RP_GAP_HOST_UNRECORDED]);
 }
 
+/* Of two pieces of work that end together the later one is before the gap; of what ran in a short
+   gap the longest is named. */
+static void what_is_before_a_gap_and_in_it(void **state)
+{
+    const struct row rows[] = {
+        LAUNCH(0, 4 * US, 1),
+        LAUNCH(5 * US, 4 * US, 3),
+        KERNEL(10 * US, 90 * US, 1),
+        {'X', "kernel", "relu", 0, 8, 50 * US, 50 * US, 3, 8},
+        {'X', "user_annotation", "DataLoader.long", 1, 1, 110 * US, 150 * US},
+        {'X', "user_annotation", "DataLoader.short", 1, 1, 270 * US, 100 * US},
+        LAUNCH(400 * US, 0, 2),
+        KERNEL(405 * US, 10 * US, 2),
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_gap_finder *finder;
+    rp_gap_vec gaps = {0};
+    struct rp_work w;
+
+    UNUSED_STATE(state);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(rp_gap_finder_new(t, &finder, NULL), RP_OK);
+    assert_code(rp_gaps_find(finder, &w, &gaps, NULL), RP_OK);
+    assert_int_equal(gaps.n, 2);
+    assert_int_equal(gaps.at[0].cause, RP_GAP_DATA_LOADER);
+    assert_string_equal(name_of(t, gaps.at[0].host), "DataLoader.long");
+    assert_string_equal(name_of(t, w.items.at[gaps.at[0].before].event), "relu");
+    assert_int_equal(gaps.at[0].after, 2);
+    assert_int_equal(gaps.at[1].cause, RP_GAP_LAUNCH_LATENCY);
+    assert_int_equal(gaps.at[1].begin_ns, 400 * US);
+    assert_true(gaps.at[1].continues);
+    rp_vec_release(&gaps);
+    rp_gap_finder_free(finder);
+    rp_work_release(&w);
+    rp_trace_free(t);
+}
+
 int test_gap_edges(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_before_a_gap_and_in_it),
         cmocka_unit_test(a_window_without_work_is_a_gap),
         cmocka_unit_test(marks_of_steps_do_not_work),
         cmocka_unit_test(half_of_the_work_names_it),

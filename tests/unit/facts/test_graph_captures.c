@@ -112,9 +112,31 @@ static void recordings_of_captures_run_little(void **state)
     assert_false(is_of_captures(7));
 }
 
+/* The innermost annotation with a size counts; without one it is not known. */
+static void sizes_around_a_call(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "execute_64_context_1(64)_generation_0(0)", 1, 1, 0, 100},
+        {'X', "user_annotation", "inside", 1, 1, 10, 50},
+        {'X', "cuda_runtime", "cudaGraphLaunch", 1, 1, 20, 5, 1},
+        {'X', "user_annotation", "alone", 1, 1, 200, 50},
+        {'X', "cuda_runtime", "cudaGraphLaunch", 1, 1, 220, 5, 2},
+        {'X', "cuda_runtime", "cudaGraphLaunch", 1, 1, 300, 5, 3},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_batch_size_around(t, event_n(t, 2)),
+                     rp_batch_size_of_name("execute_64_context_1(64)_generation_0(0)"));
+    assert_int_equal(rp_batch_size_around(t, event_n(t, 4)), -1);
+    assert_int_equal(rp_batch_size_around(t, event_n(t, 5)), -1);
+    rp_trace_free(t);
+}
+
 int test_graph_captures(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_around_a_call),
         cmocka_unit_test(launches_inside_a_capture_count),
         cmocka_unit_test(captures_nest_and_belong_to_their_process),
         cmocka_unit_test(a_capture_without_its_end_is_of_its_process),

@@ -344,9 +344,31 @@ static void queues_of_calls_are_one_program(void **state)
     rp_trace_free(t);
 }
 
+/* Anything else that a program does shows that more than its calls was recorded. */
+static void only_calls_were_recorded(void **state)
+{
+    static const char *const others[] = {"user_annotation", "cpu_op", "cuda_runtime",
+                                         "python_function", "kernel", NULL};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const struct row some[] = {
+            {'X', "collective_comm", "MPI_Allreduce", 7, 7, 150, 20},
+            {'X', others[i] ? others[i] : "blocking", "other", 7, 7, 10, 20},
+        };
+        struct rp_trace *t = TRACE_OF(some), *alone = trace_of(some + 1, 1);
+
+        assert_int_equal(rp_trace_has_calls_only(t), !others[i]);
+        assert_false(rp_trace_has_calls_only(alone));
+        rp_trace_free(t);
+        rp_trace_free(alone);
+    }
+}
+
 int test_host_waits(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_call_waits_for_something),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(only_calls_were_recorded),
+                                       cmocka_unit_test(each_call_waits_for_something),
                                        cmocka_unit_test(waits_of_ranks_are_joined),
                                        cmocka_unit_test(equal_waits_are_in_order),
                                        cmocka_unit_test(queues_of_calls_are_one_program),

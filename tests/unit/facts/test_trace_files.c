@@ -188,12 +188,58 @@ static void steps_without_detail(void **state)
     rp_trace_free(in.trace);
 }
 
+/* Each framework once, without what follows a version's number. */
+static void frameworks_of_a_trace(void **state)
+{
+    struct rp_import in =
+        load("{\"framework.pytorch\":\"2.4.0+cu121\",\"framework.numpy\":\"1.26\",\"frameworks\":"
+             "\"no\",\"traceEvents\":[" EVENT("X", "5", "2", "b") "]}");
+    struct rp_import none = load("{\"traceEvents\":[" EVENT("X", "5", "2", "b") "]}");
+    struct rp_arena arena = RP_ARENA_INIT;
+
+    UNUSED_STATE(state);
+    assert_string_equal(rp_trace_frameworks(in.trace, &arena), "pytorch 2.4.0, numpy 1.26");
+    assert_null(rp_trace_frameworks(none.trace, &arena));
+    rp_arena_release(&arena);
+    rp_trace_free(in.trace);
+    rp_trace_free(none.trace);
+}
+
+/* Each of the keys names the host, if its value is a text. */
+static void keys_of_hosts(void **state)
+{
+    static const struct {
+        const char *key, *value, *host;
+    } rows[] = {{"hostname", "\"a\"", "a"}, {"host_name", "\"bc\"", "bc"},
+                {"hostName", "\"d\"", "d"}, {"hostname", "\"\"", NULL},
+                {"hostname", "7", NULL},    {"hosts", "\"e\"", NULL}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rp_arena arena = RP_ARENA_INIT;
+        struct rp_import in;
+        const char *host;
+        char text[256];
+
+        snprintf(text, sizeof text, "{\"%s\":%s,\"traceEvents\":[" EVENT("X", "5", "2", "b") "]}",
+                 rows[i].key, rows[i].value);
+        in = load(text);
+        assert_code(rp_trace_host(in.trace, NULL, &arena, &host, NULL), RP_OK);
+        assert_string_equal(host ? host : "", rows[i].host ? rows[i].host : "");
+        rp_arena_release(&arena);
+        rp_trace_free(in.trace);
+    }
+}
+
 int test_trace_files(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_pytorch), cmocka_unit_test(the_last_event_of_the_main_process),
-        cmocka_unit_test(a_life_that_ended), cmocka_unit_test(hosts_and_frameworks),
-        cmocka_unit_test(steps_without_detail)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(frameworks_of_a_trace),
+                                       cmocka_unit_test(keys_of_hosts),
+                                       cmocka_unit_test(names_of_pytorch),
+                                       cmocka_unit_test(the_last_event_of_the_main_process),
+                                       cmocka_unit_test(a_life_that_ended),
+                                       cmocka_unit_test(hosts_and_frameworks),
+                                       cmocka_unit_test(steps_without_detail)};
 
     return cmocka_run_group_tests_name("trace_files", tests, NULL, NULL);
 }
