@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Machine code for loops over scalars, on x86-64: instruction for instruction, each result stored
- * in its slot and also left in a register, from which it is taken until something else needs that
- * or another path joins. Operations that are not frequent call their lanes. There is no other
- * optimization; XLA is the engine for that.
+ * Machine code for loops over scalars, on x86-64: instruction for instruction, each result left in
+ * a register, and stored in its slot if it is still to be read when something else needs the
+ * register, or when paths part or join. Operations that are not frequent call their lanes. There is
+ * no other optimization; XLA is the engine for that.
  *
  *     rbx: the frame    rax, rcx, rdx, xmm0, xmm1: for one instruction    the others: results
  *
@@ -95,6 +95,10 @@ struct code {
     size_t n, cap;
     uint32_t general[16], vector[16]; /* by register: the slot whose value it has, or RP_NONE */
     unsigned next_general, next_vector;
+    uint32_t dirty;   /* registers whose value is not in the slot: bit r, and 16 + r */
+    uint8_t unit[32]; /* and its bytes */
+    uint32_t *last;   /* by slot: the last instruction that reads it */
+    uint32_t now;
     uint32_t busy;   /* registers of the running instruction: bit r, and 16 + r */
     uint32_t *place; /* by instruction: where its code begins */
     struct jump {
@@ -158,8 +162,35 @@ static void load_number(struct code *k, unsigned reg, uint64_t value)
 
 /* ---- registers ---- */
 
+static void put_store(struct code *k, unsigned r)
+{
+    size_t unit = k->unit[r];
+
+    if (r < 16)
+        op_slot(k, unit == 2 ? 0x66 : 0, unit == 8, unit == 1 ? 0x88 : 0x89, r, k->general[r], 0);
+    else
+        op_slot(k, unit == 8 ? 0xf2 : 0xf3, false, 0x0f11, r - 16, k->vector[r - 16], 0);
+}
+
+/* Stores a register, if its value is still read. */
+static void flush(struct code *k, unsigned r)
+{
+    uint32_t slot = r < 16 ? k->general[r] : k->vector[r - 16];
+
+    if (k->dirty >> r & 1 && k->last[slot] >= k->now)
+        put_store(k, r);
+    k->dirty &= ~(UINT32_C(1) << r);
+}
+
+static void flush_all(struct code *k)
+{
+    for (unsigned r = 0; k->dirty && r < 32; r++)
+        flush(k, r);
+}
+
 static void forget_all(struct code *k)
 {
+    flush_all(k);
     memset(k->general, 0xff, sizeof k->general);
     memset(k->vector, 0xff, sizeof k->vector);
 }
@@ -180,6 +211,7 @@ static unsigned take_general(struct code *k, uint32_t slot)
     do
         r = those[k->next_general++ % sizeof those];
     while (k->busy >> r & 1);
+    flush(k, r);
     k->busy |= 1u << r;
     k->general[r] = slot;
     return r;
@@ -192,49 +224,62 @@ static unsigned take_vector(struct code *k, uint32_t slot)
     do
         r = 2 + k->next_vector++ % 14;
     while (k->busy >> (16 + r) & 1);
+    flush(k, 16 + r);
     k->busy |= 1u << (16 + r);
     k->vector[r] = slot;
     return r;
 }
 
-/* How an element in memory becomes a register and back: prefix, wide, opcode. */
-static void load_general(struct code *k, size_t unit, unsigned reg, uint32_t slot)
+/* The register that has the value of a slot; 16: none. */
+static unsigned find(const uint32_t *registers, uint32_t slot)
 {
-    op_slot(k, 0, unit == 8, unit == 1 ? 0x0fb6 : unit == 2 ? 0x0fb7 : 0x8b, reg, slot, 0);
+    unsigned r = 0;
+
+    while (r < 16 && registers[r] != slot)
+        r++;
+    return r;
 }
 
 static unsigned general_of(struct code *k, size_t unit, uint32_t slot)
 {
-    for (unsigned r = 0; r < 16; r++)
-        if (k->general[r] == slot) {
-            k->busy |= 1u << r;
-            return r;
-        }
-    unsigned r = take_general(k, slot);
-    load_general(k, unit, r, slot);
+    unsigned r = find(k->general, slot), other = find(k->vector, slot);
+
+    if (r < 16) {
+        k->busy |= 1u << r;
+        return r;
+    }
+    if (other < 16)
+        flush(k, 16 + other);
+    r = take_general(k, slot);
+    op_slot(k, 0, unit == 8, unit == 1 ? 0x0fb6 : unit == 2 ? 0x0fb7 : 0x8b, r, slot, 0);
     return r;
 }
 
 static unsigned vector_of(struct code *k, size_t unit, uint32_t slot)
 {
-    for (unsigned r = 0; r < 16; r++)
-        if (k->vector[r] == slot) {
-            k->busy |= 1u << (16 + r);
-            return r;
-        }
-    unsigned r = take_vector(k, slot);
+    unsigned r = find(k->vector, slot), other = find(k->general, slot);
+
+    if (r < 16) {
+        k->busy |= 1u << (16 + r);
+        return r;
+    }
+    if (other < 16)
+        flush(k, other);
+    r = take_vector(k, slot);
     op_slot(k, unit == 8 ? 0xf2 : 0xf3, false, 0x0f10, r, slot, 0);
     return r;
 }
 
-static void store_general(struct code *k, size_t unit, unsigned reg, uint32_t slot)
+/* A result is in the register that was taken for it. */
+static void keep_general(struct code *k, size_t unit, unsigned reg)
 {
-    op_slot(k, unit == 2 ? 0x66 : 0, unit == 8, unit == 1 ? 0x88 : 0x89, reg, slot, 0);
+    k->unit[reg] = (uint8_t)unit;
+    k->dirty |= 1u << reg;
 }
 
-static void store_vector(struct code *k, size_t unit, unsigned reg, uint32_t slot)
+static void keep_vector(struct code *k, size_t unit, unsigned reg)
 {
-    op_slot(k, unit == 8 ? 0xf2 : 0xf3, false, 0x0f11, reg, slot, 0);
+    keep_general(k, unit, 16 + reg);
 }
 
 /* ---- operations ---- */
@@ -247,7 +292,7 @@ static void compute_binary(struct code *k, unsigned opcode, const struct rp_scal
 
     op_rr(k, 0, unit == 8, 0x8b, to, x);
     op_rr(k, 0, unit == 8, opcode, to, y);
-    store_general(k, unit, to, op->to);
+    keep_general(k, unit, to);
 }
 
 /* Division and remainder, with the results that have a number for all operands. */
@@ -295,7 +340,7 @@ static void compute_divide(struct code *k, const struct rp_scalar_op *op)
     k->at[done - 1] = (uint8_t)(k->n - done);
     if (sign)
         k->at[done_minus - 1] = (uint8_t)(k->n - done_minus);
-    store_general(k, unit, to, op->to);
+    keep_general(k, unit, to);
 }
 
 /* Counts of the width and above give 0, or the sign. */
@@ -322,7 +367,7 @@ static void compute_shift(struct code *k, const struct rp_scalar_op *op)
         op_rr(k, 0, wide, 0x1b, RAX, RAX); /* all ones if it is below */
         op_rr(k, 0, wide, 0x23, to, RAX);
     }
-    store_general(k, unit, to, op->to);
+    keep_general(k, unit, to);
 }
 
 static void compute_extreme(struct code *k, const struct rp_scalar_op *op)
@@ -335,7 +380,7 @@ static void compute_extreme(struct code *k, const struct rp_scalar_op *op)
     op_rr(k, 0, wide, 0x8b, to, x);
     op_rr(k, 0, wide, 0x3b, to, y);
     op_rr(k, 0, wide, op->code == RP_OP_MAXIMUM ? less : sign ? 0x0f4f : 0x0f47, to, y);
-    store_general(k, unit, to, op->to);
+    keep_general(k, unit, to);
 }
 
 static void compute_compare(struct code *k, const struct rp_scalar_op *op)
@@ -360,7 +405,7 @@ static void compute_compare(struct code *k, const struct rp_scalar_op *op)
         put_opcode(k, 0, false, 0x83, 0, 0, to, false);
         put(k, 0xe0 | (to & 7), 1); /* and to, 1 */
         put(k, 1, 1);
-        store_general(k, 1, to, op->to);
+        keep_general(k, 1, to);
         return;
     }
     unsigned x = general_of(k, unit, op->a), y = general_of(k, unit, op->b);
@@ -368,7 +413,7 @@ static void compute_compare(struct code *k, const struct rp_scalar_op *op)
     op_rr(k, 0, unit == 8, 0x3b, x, y);
     op_rr(k, 0, false, 0x0f00u | (is_signed(from) ? with_sign : without)[d], 0, RAX);
     op_rr(k, 0, false, 0x0fb6, to, RAX);
-    store_general(k, 1, to, op->to);
+    keep_general(k, 1, to);
 }
 
 static void compute_select(struct code *k, const struct rp_scalar_op *op)
@@ -387,7 +432,7 @@ static void compute_select(struct code *k, const struct rp_scalar_op *op)
         op_rr(k, 0, false, 0x0f54, to, 0);
         op_rr(k, 0, false, 0x0f55, 0, no);
         op_rr(k, 0, false, 0x0f56, to, 0);
-        store_vector(k, unit, to, op->to);
+        keep_vector(k, unit, to);
         return;
     }
     unsigned yes = general_of(k, unit, op->b), no = general_of(k, unit, op->c);
@@ -395,7 +440,7 @@ static void compute_select(struct code *k, const struct rp_scalar_op *op)
     op_rr(k, 0, unit == 8, 0x8b, to, no);
     op_rr(k, 0, false, 0x85, on, on);
     op_rr(k, 0, unit == 8, 0x0f45, to, yes);
-    store_general(k, unit, to, op->to);
+    keep_general(k, unit, to);
 }
 
 static void compute_convert(struct code *k, const struct rp_scalar_op *op)
@@ -407,7 +452,7 @@ static void compute_convert(struct code *k, const struct rp_scalar_op *op)
         unsigned x = vector_of(k, unit, op->a), to = take_vector(k, op->to);
 
         op_rr(k, unit == 8 ? 0xf2 : 0xf3, false, from == to_elem ? 0x0f10 : 0x0f5a, to, x);
-        store_vector(k, to_unit, to, op->to);
+        keep_vector(k, to_unit, to);
         return;
     }
     unsigned x = general_of(k, unit, op->a);
@@ -416,7 +461,7 @@ static void compute_convert(struct code *k, const struct rp_scalar_op *op)
 
         op_rr(k, 0, false, 0x0f57, to, to); /* depends on nothing */
         op_rr(k, to_unit == 8 ? 0xf2 : 0xf3, unit == 8 || from == RP_ELEM_U32, 0x0f2a, to, x);
-        store_vector(k, to_unit, to, op->to);
+        keep_vector(k, to_unit, to);
         return;
     }
     unsigned to = take_general(k, op->to);
@@ -424,7 +469,7 @@ static void compute_convert(struct code *k, const struct rp_scalar_op *op)
         op_rr(k, 0, true, 0x63, to, x);
     else
         op_rr(k, 0, unit == 8 && to_unit == 8, 0x8b, to, x);
-    store_general(k, to_unit, to, op->to);
+    keep_general(k, to_unit, to);
 }
 
 static void compute_float(struct code *k, const struct rp_scalar_op *op)
@@ -461,7 +506,7 @@ static void compute_float(struct code *k, const struct rp_scalar_op *op)
     }
     op_rr(k, 0, false, 0x0f28, to, x);
     op_rr(k, prefix, false, opcode, to, y);
-    store_vector(k, unit, to, op->to);
+    keep_vector(k, unit, to);
 }
 
 /* An operation of one integer. */
@@ -478,7 +523,7 @@ static void compute_unary(struct code *k, const struct rp_scalar_op *op)
     } else {
         op_rr(k, 0, unit == 8, 0xf7, op->code == RP_OP_NOT ? 2 : 3, to);
     }
-    store_general(k, unit, to, op->to);
+    keep_general(k, unit, to);
 }
 
 static void compute(struct code *k, const struct rp_scalar_op *op)
@@ -536,11 +581,11 @@ static void compute(struct code *k, const struct rp_scalar_op *op)
     }
 }
 
+/* What the function reads, and what is read later, is in its slots. */
 static void call(struct code *k, uint64_t function)
 {
     load_number(k, RAX, function);
     put(k, 0xd0ff, 2);
-    forget_all(k);
 }
 
 static void call_lane(struct code *k, const struct rp_scalar_op *op)
@@ -548,6 +593,7 @@ static void call_lane(struct code *k, const struct rp_scalar_op *op)
     static const uint8_t registers[] = {RDX, RCX, 8, 9};
     const uint32_t slots[] = {op->to, op->a, op->b, op->c};
 
+    forget_all(k);
     load_number(k, RDI, (uint64_t)(uintptr_t)&op->lane);
     load_number(k, RSI, 1);
     for (size_t i = 0; i < 4; i++)
@@ -598,7 +644,7 @@ static void place(struct code *k, const struct rp_scalar_op *op)
         op_rr(k, 0, true, 0x03, RAX, general_of(k, 8, op->b));
     unsigned to = take_general(k, op->to);
     op_rr(k, 0, true, 0x8b, to, RAX);
-    store_general(k, 8, to, op->to);
+    keep_general(k, 8, to);
 }
 
 /* rax = the address of an element, but for its distance */
@@ -618,18 +664,20 @@ static void load(struct code *k, const struct rp_scalar_op *op)
         unsigned to = take_vector(k, op->to);
 
         op_at(k, unit == 8 ? 0xf2 : 0xf3, false, 0x0f10, to, op->stride);
-        store_vector(k, unit, to, op->to);
+        keep_vector(k, unit, to);
         return;
     }
     unsigned to = take_general(k, op->to);
     op_at(k, 0, unit == 8, unit == 1 ? 0x0fb6 : unit == 2 ? 0x0fb7 : 0x8b, to, op->stride);
-    store_general(k, unit, to, op->to);
+    keep_general(k, unit, to);
 }
 
 static void store(struct code *k, const struct rp_scalar_op *op)
 {
     size_t unit = rp_literal_unit(op->elem);
 
+    if (op->a == RP_SCALAR_FRAME)
+        flush_all(k);
     load_address(k, op);
     if (is_float(op->elem))
         op_at(k, unit == 8 ? 0xf2 : 0xf3, false, 0x0f11, vector_of(k, unit, op->c), op->stride);
@@ -640,14 +688,16 @@ static void store(struct code *k, const struct rp_scalar_op *op)
         forget_all(k);
 }
 
+/* The target may be read before it is written, in the next turn, so it is stored at once. */
 static void move(struct code *k, const struct rp_scalar_op *op)
 {
     size_t unit = rp_literal_unit(op->elem);
 
     if (is_float(op->elem))
-        store_vector(k, unit, vector_of(k, unit, op->a), op->to);
+        op_slot(k, unit == 8 ? 0xf2 : 0xf3, false, 0x0f11, vector_of(k, unit, op->a), op->to, 0);
     else
-        store_general(k, unit, general_of(k, unit, op->a), op->to);
+        op_slot(k, unit == 2 ? 0x66 : 0, unit == 8, unit == 1 ? 0x88 : 0x89,
+                general_of(k, unit, op->a), op->to, 0);
 }
 
 static void leave(struct code *k)
@@ -661,6 +711,7 @@ static void leave(struct code *k)
 
 static void turn(struct code *k, const struct rp_scalar_op *op)
 {
+    forget_all(k);
     op_slot(k, 0, false, 0xff, 1, RP_SCALAR_TURNS, 0); /* dec */
     jump(k, 0x0f85, op->to);
     op_rr(k, 0, true, 0x8b, RDI, RBX);
@@ -695,24 +746,27 @@ static void put_op(struct code *k, const struct rp_scalar_op *op)
         break;
     case RP_SCALAR_INSIDE:
         load_index(k, op);
+        flush_all(k);
         put(k, 0x3d48, 2); /* cmp rax, most */
         put(k, (uint64_t)op->most, 4);
         jump(k, 0x0f87, op->to);
         break;
     case RP_SCALAR_EQUAL:
         op_rr(k, 0, false, 0x8b, RAX, general_of(k, rp_literal_unit(op->elem), op->a));
+        flush_all(k);
         put(k, 0x3d, 1); /* cmp eax, most */
         put(k, (uint64_t)op->most, 4);
         jump(k, 0x0f85, op->to);
         break;
     case RP_SCALAR_JUMP:
+        flush_all(k);
         jump(k, 0xe9, op->to);
         break;
     case RP_SCALAR_AGAIN:
         turn(k, op);
         break;
     default:
-        forget_all(k);
+        break;
     }
 }
 
@@ -720,7 +774,30 @@ static void code_release(struct code *k)
 {
     free(k->at);
     free(k->place);
+    free(k->last);
     free(k->jumps);
+}
+
+/* Finds where slots are read last; operands that an instruction does not have are RP_NONE or 0. */
+static bool find_last(struct code *k, const struct rp_scalar_op *ops, size_t n)
+{
+    uint32_t most = RP_SCALAR_SLOTS;
+
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t slots[] = {ops[i].to, ops[i].a, ops[i].b, ops[i].c};
+
+        for (size_t j = 0; j < 4; j++)
+            most = slots[j] != RP_NONE && slots[j] > most ? slots[j] : most;
+    }
+    k->last = calloc((size_t)most + 1, sizeof *k->last);
+    for (size_t i = 0; k->last && i < n; i++) {
+        const uint32_t slots[] = {ops[i].a, ops[i].b, ops[i].c};
+
+        for (size_t j = 0; j < 3; j++)
+            if (slots[j] != RP_NONE)
+                k->last[slots[j]] = (uint32_t)i;
+    }
+    return k->last;
 }
 
 static bool put_all(struct code *k, const struct rp_scalar_op *ops, size_t n)
@@ -733,14 +810,17 @@ static bool put_all(struct code *k, const struct rp_scalar_op *ops, size_t n)
     k->at = malloc(k->cap);
     k->place = calloc(n + 1, sizeof *k->place);
     k->jumps = calloc(2 * n + 1, sizeof *k->jumps);
-    if (!k->at || !k->place || !k->jumps)
+    if (!k->at || !k->place || !k->jumps || !find_last(k, ops, n))
         return false;
     forget_all(k);
     for (size_t i = 0; i < sizeof enter; i++)
         put(k, enter[i], 1);
     for (size_t i = 0; i < n; i++) {
-        k->place[i] = (uint32_t)k->n;
         k->busy = 0;
+        k->now = (uint32_t)i;
+        if (ops[i].kind == RP_SCALAR_LABEL)
+            forget_all(k); /* what comes from above stores before the label */
+        k->place[i] = (uint32_t)k->n;
         put_op(k, &ops[i]);
     }
     op_rr(k, 0, false, 0x33, RAX, RAX);
