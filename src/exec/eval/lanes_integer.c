@@ -39,12 +39,12 @@
     X(CLZ, clz, x == 0 ? (int)WIDTH : __builtin_clzll(x) - (int)(64 - WIDTH)) \
     X(COPY, copy, x)
 
-#define BINARY_LIST(X)                                                                   \
-    X(DIVIDE, divide, y == 0 ? (T)-1 : MINUS_ONE(y) ? (T)(0 - (uint64_t)x) : (T)(x / y)) \
-    X(REMAINDER, remainder, y == 0 ? x : MINUS_ONE(y) ? 0 : (T)(x % y))                  \
-    X(MAXIMUM, maximum, x > y ? x : y)                                                   \
-    X(MINIMUM, minimum, x < y ? x : y)                                                   \
-    X(POWER, power, N(raise)(x, y))                                                      \
+#define BINARY_LIST(X)                                                      \
+    X(DIVIDE, divide, N(quotient)(x, y))                                    \
+    X(REMAINDER, remainder, y == 0 ? x : (T)(x - N(quotient)(x, y) * (U)y)) \
+    X(MAXIMUM, maximum, x > y ? x : y)                                      \
+    X(MINIMUM, minimum, x < y ? x : y)                                      \
+    X(POWER, power, N(raise)(x, y))                                         \
     X(MULHI, mulhi, (T)(((WIDE)x * (WIDE)y) >> WIDTH))
 
 #define UNARY_LIST(X)                                   \

@@ -21,6 +21,7 @@
 
 #define SHORT      64          /* elements of an array that has a slot for each */
 #define MOST_OPS   8192        /* instructions of a loop */
+#define MOST_DOT   256         /* elements of a factor of a product */
 #define MOST_DEPTH 32          /* loops, branches and calls in each other */
 #define ARRAY      0x80000000u /* in a value: this plus the number of an array */
 
@@ -462,9 +463,8 @@ static enum rp_code walk_reduce(struct flat_ctx *c, const struct rp_node *node,
         const struct rp_value_shape *part = rp_node_part(node, k);
 
         if (in[k]->elem != RP_ELEM_U32 || ids_of(in[k])[0] & ARRAY || part->n != n ||
-            (a->tape->simple && rp_reduce_is_rounded(a->tape, part->elem)) ||
-            (part->elem == RP_ELEM_F32 && a->tape->simple == RP_OP_ADD))
-            return refuse(err); /* sums are rounded in ways of their own */
+            (a->tape->simple && rp_reduce_is_rounded(a->tape, part->elem)))
+            return refuse(err); /* rounded in ways of their own */
         RP_TRY(new_ids(part, &acc.at[k], err));
         for (size_t i = 0; i < n; i++)
             ids_of(acc.at[k])[i] = slot_of(in[a->k + k], 0);
@@ -492,6 +492,76 @@ static enum rp_code walk_reduce(struct flat_ctx *c, const struct rp_node *node,
         }
     }
     return rp_node_give(node, &acc, out, err);
+}
+
+/* The ids of an operand of a product, whose elements are read if it is a long array. */
+static enum rp_code read_all(struct flat_ctx *c, const struct rp_value_shape *s,
+                             const struct rp_tensor *t, uint32_t *ids, struct rp_err *err)
+{
+    struct flat_where w = {0};
+
+    if (!(ids_of(t)[0] & ARRAY)) {
+        memcpy(ids, t->data, rp_tensor_bytes(t));
+        return RP_OK;
+    }
+    RP_TRY(find_array(c, t, s->elem, &w, NULL, err));
+    return push_part(c, &w, RP_NONE, s->elem, s, s->dims, false, ids, err);
+}
+
+/* A product of matrices or vectors of f32, each result one sum. */
+static enum rp_code walk_dot(struct flat_ctx *c, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    const struct rp_value_shape *side[2] = {rp_node_operand(c->plan, node, 0),
+                                            rp_node_operand(c->plan, node, 1)};
+    static const uint16_t keys[] = {RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS};
+    size_t step[2], next[2], rows[2], inner = 0;
+    uint32_t ids[2][MOST_DOT];
+
+    if (node->shape->elem != RP_ELEM_F32 || !is_short(node->shape) || c->plan->tf32 ||
+        rp_node_attr(c->plan, node, RP_ATTR_LHS_BATCH_DIMS))
+        return refuse(err);
+    for (int k = 0; k < 2; k++) {
+        const int64_t *dims;
+        size_t n;
+
+        RP_TRY(rp_node_ints(c->plan, node, keys[k], side[k]->rank, &dims, &n, err));
+        if (side[k]->elem != RP_ELEM_F32 || side[k]->n > MOST_DOT || side[k]->rank > 2 || n != 1)
+            return refuse(err);
+        bool last = (size_t)dims[0] + 1 == side[k]->rank;
+        inner = (size_t)side[k]->dims[dims[0]];
+        rows[k] = side[k]->n / inner;
+        step[k] = last ? 1 : rows[k];
+        next[k] = last ? inner : 1;
+        RP_TRY(read_all(c, side[k], in[k], ids[k], err));
+    }
+    if (rows[0] * rows[1] != node->shape->n)
+        return refuse(err);
+    RP_TRY(new_ids(node->shape, out, err));
+    for (size_t i = 0; i < node->shape->n; i++) {
+        size_t l = i / rows[1] * next[0], r = i % rows[1] * next[1];
+        struct rp_scalar_op times = {.code = RP_OP_MULTIPLY, .c = RP_NONE}, plus;
+
+        times.lane = (struct rp_lane){.from = RP_ELEM_F32, .to = RP_ELEM_F32};
+        plus = times;
+        plus.code = RP_OP_ADD;
+        rp_lane_find(RP_OP_MULTIPLY, false, &times.lane);
+        rp_lane_find(RP_OP_ADD, false, &plus.lane);
+        for (size_t k = 0; k < inner; k++) {
+            times.a = ids[0][l + k * step[0]];
+            times.b = ids[1][r + k * step[1]];
+            RP_TRY(push_lane(c, &times, err));
+            plus.a = plus.to;
+            plus.b = times.to;
+            if (k)
+                RP_TRY(push_lane(c, &plus, err));
+            else
+                plus.to = times.to;
+        }
+        ids_of(*out)[i] = plus.to;
+    }
+    return RP_OK;
 }
 
 /* ---- loops and branches ---- */
@@ -738,6 +808,8 @@ static enum rp_code walk_node(struct flat_ctx *c, const struct rp_node *node,
         return walk_scatter(c, node, in, out, err);
     case RP_OP_REDUCE:
         return walk_reduce(c, node, in, out, err);
+    case RP_OP_DOT:
+        return walk_dot(c, node, in, out, err);
     case RP_OP_CALL:
     case RP_OP_FUSION:
         return node->ncalled == 1 ? walk(c, node->called[0], in, out, err) : refuse(err);
