@@ -157,6 +157,22 @@ static void steps_are_described(void **state)
     bench_release(&b);
 }
 
+/* What was found while a part was made is passed on. */
+static void remarks_are_notes(void **state)
+{
+    const char *remarks[] = {"the first remark", "another one"};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    b.parts[0].remarks.at = remarks;
+    b.parts[0].remarks.n = 2;
+    assert_true(baseline_says(&b, "the first remark"));
+    assert_true(baseline_says(&b, "another one"));
+    memset(&b.parts[0].remarks, 0, sizeof b.parts[0].remarks);
+    bench_release(&b);
+}
+
 /* Equal steps that are reproduced say nothing about an error; one step spreads as others do. */
 static void how_far_off_may_be_unknown(void **state)
 {
@@ -395,6 +411,7 @@ int test_answer(void)
         cmocka_unit_test(a_given_step_is_judged),
         cmocka_unit_test(a_flat_step_says_nothing_about_the_cost),
         cmocka_unit_test(steps_are_described),
+        cmocka_unit_test(remarks_are_notes),
         cmocka_unit_test(how_far_off_may_be_unknown),
         cmocka_unit_test(intervals_have_a_reason),
         cmocka_unit_test(changes_are_noted),

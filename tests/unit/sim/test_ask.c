@@ -110,6 +110,59 @@ static void a_trace_is_of_one_run(void **state)
     asked_close(&f);
 }
 
+/* The trace that is written has the step that was simulated, with the change if there is one. */
+static void a_trace_of_the_run_is_written(void **state)
+{
+    char folder[] = "/tmp/reprise-sim-XXXXXX", path[64], setting[80];
+    const char *texts[] = {setting, "what-if=scale:gpu=10"};
+    int64_t steps[2];
+
+    UNUSED_STATE(state);
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/out.json", folder);
+    snprintf(setting, sizeof setting, "trace=%s", path);
+    for (size_t n = 1; n <= 2; n++) {
+        struct asked_file f, again = {{0}};
+        struct rp_result *r = NULL;
+        const char *out = path;
+        struct rp_err err;
+
+        asked_open(&f, GOLDEN "attention/in.json", NULL);
+        assert_ok(ask(&f, texts, n, &r, &err), &err);
+        steps[n - 1] =
+            number_at(r, n > 1 ? "predictions.0.simulated_step_ns" : "baseline.simulated_step_ns");
+        rp_result_free(r);
+        asked_close(&f);
+        assert_ok(rp_ctx_new(NULL, &again.ctx, &err), &err);
+        assert_ok(rp_open(again.ctx, &out, 1, NULL, &again.dataset, &err), &err);
+        assert_ok(ask(&again, NULL, 0, &r, &err), &err);
+        assert_in_range(number_at(r, "baseline.step_ns"), steps[n - 1] - 2, steps[n - 1] + 2);
+        rp_result_free(r);
+        rp_dataset_free(again.dataset);
+        rp_ctx_free(again.ctx);
+        unlink(path);
+    }
+    assert_true(steps[1] > steps[0] + 1000000);
+    rmdir(folder);
+}
+
+/* A factor that is given is used, though nothing tells what recording costs. */
+static void a_given_cost_is_used(void **state)
+{
+    static const char *const texts[] = {"profiler-cost=2"};
+    struct rp_result *r = NULL;
+    struct asked_file f;
+    struct rp_err err;
+
+    UNUSED_STATE(state);
+    asked_open(&f, GOLDEN "attention/in.json", NULL);
+    assert_ok(ask(&f, texts, 1, &r, &err), &err);
+    assert_true(ratio_at(r, "baseline.cost_factor") == 2);
+    assert_true(number_at(r, "baseline.span_cost_ns") > 0);
+    rp_result_free(r);
+    asked_close(&f);
+}
+
 static void what_ifs_have_a_limit(void **state)
 {
     const char *texts[257];
@@ -440,6 +493,8 @@ int test_ask(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_settings_are_refused),
         cmocka_unit_test(a_trace_is_of_one_run),
+        cmocka_unit_test(a_trace_of_the_run_is_written),
+        cmocka_unit_test(a_given_cost_is_used),
         cmocka_unit_test(what_ifs_have_a_limit),
         cmocka_unit_test(help_lists_what_ifs),
         cmocka_unit_test(equal_parts_are_kept_once),

@@ -298,6 +298,9 @@ static void a_captured_step_passes_masks(void **state)
         assert_true(causal.ratio > 0.1 && causal.ratio < 0.15 && !causal.captured);
         check_about("causal", causal.masked, i ? 0 : 1.4);
         check_about("causal", causal.masked_half, i ? 0 : 1.65);
+        check_about("again", ratio_of(&k, "fmha_cutlassF_f32_causal", 1).ratio, causal.ratio);
+        check_about("again", ratio_of(&k, "fmha_cutlassF_f32_causal", 1).low, causal.low);
+        check_about("again", ratio_of(&k, "fmha_cutlassF_f32_causal", 1).high, causal.high);
         assert_int_equal(parts.masked > 0, i == 0);
         check_about("encoder", encoder.masked, 1.5);
         check_about("encoder", encoder.masked_half, 1.7 / (double)encoder.ratio);

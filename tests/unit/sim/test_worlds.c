@@ -87,6 +87,22 @@ static void absent_ranks_widen_gains(void **state)
     assert_int_equal(g.low_ns, -800);
 }
 
+/* Where threads carry collectives, a twenty-fifth of a step; where none were recorded, nothing. */
+static void only_transfers_doubt_buckets(void **state)
+{
+    const int64_t before[RP_WORLDS] = {1000, 1000, 1000, 1000, 1000, 1000, 1000};
+    const int64_t then[RP_WORLDS] = {800, 800, 800, 800, 800, 800, 800};
+    struct rp_sim_part part = {.collectives = {.on_host = true}};
+    const struct rp_sim_part *parts[] = {&part};
+    struct rp_worlds x = {.run = {.parts = parts, .nranks = 1}, .given = 1};
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_worlds_gain(&x, before, then, "bucket=1MB").low_ns, 200);
+    x.transport_doubt = 0.1;
+    assert_int_equal(rp_worlds_gain(&x, before, then, "bucket=1MB").low_ns, 160);
+    assert_int_equal(rp_worlds_gain(&x, before, then, "bucket=1MB").high_ns, 240);
+}
+
 static void gains_of_some_recordings_are_not_certain(void **state)
 {
     struct rp_worlds x;
@@ -343,6 +359,7 @@ int test_worlds(void)
         cmocka_unit_test(a_gain_is_between_the_worlds),
         cmocka_unit_test(ranks_that_are_not_given_are_waited_for),
         cmocka_unit_test(absent_ranks_widen_gains),
+        cmocka_unit_test(only_transfers_doubt_buckets),
         cmocka_unit_test(gains_of_some_recordings_are_not_certain),
         cmocka_unit_test(a_change_is_sure_if_it_is_in_all_worlds),
         cmocka_unit_test(weights_are_counted),
