@@ -43,7 +43,8 @@ struct rp_try_side { /* the first is yours */
     double log[RP_TRY_PROCESSES], spent_log[RP_TRY_PROCESSES]; /* yours over it */
     char first[2 * RP_TRY_PATH], last[2 * RP_TRY_PATH]; /* of whole runs: what they printed */
     double later[RP_TRY_PROCESSES]; /* what a step of yours takes longer than it tells, than here */
-    double gain_ns, all_gain_ns; /* by yours in the timed steps, and in whole turns by our clock */
+    /* what yours gains in the timed steps, and in whole turns by our clock; of a step of it */
+    double gain[RP_TRY_PROCESSES], all_gain[RP_TRY_PROCESSES];
     struct rp_try_interval wall, spent; /* of the logarithms */
     enum rp_try_verdict verdict;        /* of yours against it */
     bool by_spent;                      /* by processor time */

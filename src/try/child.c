@@ -3,6 +3,7 @@
 #include "try/child.h"
 
 #include "base/clock.h"
+#include "try/place.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -328,6 +329,7 @@ void rp_try_child_end(struct rp_try_child *child)
     close(child->listening);
     snprintf(path, sizeof path, "%s/" RP_TRY_SOCKET, child->scratch);
     unlink(path);
+    rp_try_place_clear(child->scratch);
     free(child);
 }
 
@@ -371,7 +373,13 @@ static void note_hello(struct rp_try_child *child, struct rp_try_rank *rank, con
 
     if (sscanf(line, "hello %lld %lld", &number, &world) != 2)
         return;
+    for (size_t i = 0; i < child->nranks; i++) {
+        const struct rp_try_rank *other = child->ranks[i];
+
+        child->twice |= other != rank && other->named && other->fd >= 0 && other->rank == number;
+    }
     rank->rank = number;
+    rank->named = true;
     child->world = world;
 }
 

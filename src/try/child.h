@@ -39,7 +39,8 @@ struct rp_try_start {
 struct rp_try_rank {
     int fd;
     int64_t rank;
-    size_t n; /* bytes of a line that is not complete */
+    bool named; /* it has told its number */
+    size_t n;   /* bytes of a line that is not complete */
     char bytes[RP_TRY_LINE];
 };
 
@@ -55,7 +56,7 @@ struct rp_try_processes {
 struct rp_try_child {
     pid_t keeper, program;
     int listening;
-    bool frozen, gone;
+    bool frozen, gone, twice;          /* twice: two processes have told the same number */
     int status;                        /* once gone: of wait */
     struct rp_try_processes processes; /* of the program, as they were last seen */
     char scratch[RP_TRY_PATH];

@@ -107,17 +107,14 @@ static bool take_turns(struct rp_try_duel *d, struct turns *turns, size_t turn)
 
 /* What yours gains in the timed steps of a turn, it gains in the whole turn, and it does not work
    when its update is asked for instead. `steps` is their number in all turns. */
-static void check_gain(struct rp_try_side *yours, struct rp_try_side *side, const struct turns *t,
-                       size_t n, size_t steps)
+static void note_gain(const struct rp_try_side *yours, struct rp_try_side *side,
+                      const struct turns *t, size_t n, size_t steps)
 {
-    double gain = rp_try_middle(t->gain, n);
-    double all_gain = rp_try_middle(t->all_gain, n) -
-                      (double)(yours->v.update_ns - side->v.update_ns) / (double)steps;
+    double usual = rp_try_middle(t->ns, n);
+    double asked = (double)(yours->v.update_ns - side->v.update_ns) / (double)steps;
 
-    side->gain_ns += gain;
-    side->all_gain_ns += all_gain;
-    if (gain > LARGE_GAIN * rp_try_middle(t->ns, n) && all_gain < gain * (1 - MOVED))
-        refuse(yours, "its timed steps are shorter than the others: work was moved out of them");
+    side->gain[side->n] = rp_try_middle(t->gain, n) / usual;
+    side->all_gain[side->n] = (rp_try_middle(t->all_gain, n) - asked) / usual;
 }
 
 /* What repeats itself in the second round does so in all of them. */
@@ -279,7 +276,7 @@ static bool round_of_loops(struct rp_try_duel *d)
     for (size_t i = 0; i < d->n && good && turn > LEAST_TURNS; i++) {
         struct turns *t = &turns[i];
 
-        check_gain(d->side, &d->side[i], t, turn, turn * (d->turn + 1));
+        note_gain(d->side, &d->side[i], t, turn, turn * (d->turn + 1));
         if (isfinite(rp_try_middle(t->log, turn)))
             add_round(&d->side[i], rp_try_middle(t->ns, turn), rp_try_middle(t->spent_ns, turn),
                       rp_try_center(t->log, turn, 1).median,
@@ -362,28 +359,42 @@ static bool is_decided(enum rp_try_verdict verdict)
     return verdict == RP_TRY_FASTER || verdict == RP_TRY_SLOWER;
 }
 
+/* Whether a gain in the timed steps is none of the whole turns. A large one is refused if that is
+   no matter of chance. */
+static bool is_moved(struct rp_try_side *side, double error)
+{
+    double lost[RP_TRY_PROCESSES], gain = rp_try_middle(side->gain, side->n);
+
+    for (size_t i = 0; i < side->n; i++)
+        lost[i] = (1 - MOVED) * side->gain[i] - side->all_gain[i];
+    if (gain > LARGE_GAIN && rp_try_center(lost, side->n, error).low > 0)
+        refuse(side, "its timed steps are shorter than the others: work was moved out of them");
+    return rp_try_middle(side->all_gain, side->n) < gain / 2;
+}
+
 static void look_at(struct rp_try_duel *d, struct rp_try_side *side, bool last)
 {
     bool witness = has_witness(d, side);
     double error = rp_try_process_error(d->n - 1, witness ? 2 : 1);
+    struct rp_try_interval later = rp_try_center(side->later, side->n, error);
+    enum rp_try_verdict wall, spent;
 
     side->wall = rp_try_center(side->log, side->n, error);
     side->spent = rp_try_center(side->spent_log, side->n, error);
-    side->verdict = rp_try_judge(&side->wall, 0, last);
-    struct rp_try_interval later = rp_try_center(side->later, side->n, error);
+    wall = rp_try_judge(&side->wall, 0, last);
+    spent = rp_try_judge(&side->spent, 0, last);
     if (later.low > SLOWER_CLOCK)
         refuse(side, "its clock was changed: its steps take longer than it tells");
     /* nor does it count as a gain what a changed clock may explain */
-    if (side->verdict == RP_TRY_FASTER && later.low > 0 && side->wall.high + later.median > 0)
+    if (wall == RP_TRY_FASTER && later.low > 0 && side->wall.high + later.median > 0)
+        wall = last ? RP_TRY_NOISY : RP_TRY_UNDECIDED;
+    side->by_spent = witness && !is_decided(wall) && wall != RP_TRY_EQUAL &&
+                     (is_decided(spent) || (last && spent == RP_TRY_EQUAL));
+    side->verdict = side->by_spent ? spent : wall;
+    if (is_moved(side, error) && side->verdict == RP_TRY_FASTER) {
         side->verdict = last ? RP_TRY_NOISY : RP_TRY_UNDECIDED;
-    if (side->verdict == RP_TRY_FASTER && side->all_gain_ns < side->gain_ns / 2)
-        side->verdict = last ? RP_TRY_NOISY : RP_TRY_UNDECIDED;
-    enum rp_try_verdict verdict = rp_try_judge(&side->spent, 0, last);
-    if (is_decided(side->verdict) || side->verdict == RP_TRY_EQUAL || !witness ||
-        !(is_decided(verdict) || (last && verdict == RP_TRY_EQUAL)))
-        return;
-    side->verdict = verdict;
-    side->by_spent = true;
+        side->by_spent = false;
+    }
 }
 
 /* A difference that the clock of the device explains is none of the program. */

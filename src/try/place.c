@@ -188,6 +188,19 @@ void rp_try_place_remove(const char *path)
     rmdir(path);
 }
 
+void rp_try_place_clear(const char *run)
+{
+    static const char *const left[] = {"changes", "tmp", "inductor", "triton"};
+    int folder = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    for (size_t i = 0; folder >= 0 && i < sizeof left / sizeof *left; i++) {
+        remove_below(openat(folder, left[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), 64);
+        unlinkat(folder, left[i], AT_REMOVEDIR);
+    }
+    if (folder >= 0)
+        close(folder);
+}
+
 /* ------------------------------------------------------------------ memory */
 
 void rp_try_place_memory(int64_t *free_bytes, int64_t *total_bytes)

@@ -20,6 +20,8 @@ bool rp_try_place_covers(const struct rp_try_folders *folders, const char *path)
 enum rp_code rp_try_place_make(char *out, size_t cap, const struct rp_try_folders *folders,
                                struct rp_err *err);
 void rp_try_place_remove(const char *path); /* removes it with its content */
+/* Removes what the program of a run that has ended wrote: hundreds of runs would fill the disk. */
+void rp_try_place_clear(const char *run);
 
 /* Gives the memory of this machine; 0 if not known. */
 void rp_try_place_memory(int64_t *free_bytes, int64_t *total_bytes);

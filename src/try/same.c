@@ -176,6 +176,18 @@ static double last_ratio(const struct rp_try_difference *d)
     return d->n ? d->ratio[d->n - 1] : NAN;
 }
 
+/* Another program must do the same in all steps that are compared: the last of them may already be
+   as different as rounding makes it. */
+static double judged_ratio(const struct rp_try_variant *v)
+{
+    double most = last_ratio(&v->difference);
+
+    for (size_t i = 0; i < v->difference.n && v->program; i++)
+        if (v->difference.ratio[i] > most)
+            most = v->difference.ratio[i];
+    return most;
+}
+
 /* Measures the effect of rounding once in this format on the program. Returns false if that run did
    not come to its end; for JAX, where parameters are not rounded, the effect is none. */
 static bool compare_rounded(struct rp_try_session *s, enum rp_try_same kind,
@@ -213,7 +225,7 @@ static void take(struct rp_try_variant *v, size_t i, double limit)
 }
 
 /* Judges at the last step at which another correct run differs so little that a comparison is
-   meaningful. */
+   meaningful; another program also at all steps before it. */
 static void judge_by_rounding(struct rp_try_session *s, struct rp_try_variant *v, double limit)
 {
     const struct rp_try_difference *control = &s->variants[1].difference;
@@ -226,10 +238,11 @@ static void judge_by_rounding(struct rp_try_session *s, struct rp_try_variant *v
         double least = i < rounded.n ? rounded.ratio[i] : 0;
         double most = fmax(limit, TIMES * fmax(noise, least));
 
-        if (most <= TELLS) {
-            take(v, i, most);
+        if (!(most <= TELLS) || (v->judged && v->difference.ratio[i] <= most))
+            continue;
+        take(v, i, most);
+        if (!v->program || v->differs)
             return;
-        }
     }
 }
 
@@ -250,9 +263,9 @@ void rp_try_judge_update(struct rp_try_session *s, struct rp_try_variant *v)
         judge_control(v);
         return;
     }
-    if (!(last_ratio(&v->difference) <= limit) && draws_others(s, v) && !compare_twins(s, v))
+    if (!(judged_ratio(v) <= limit) && draws_others(s, v) && !compare_twins(s, v))
         return; /* it is not judged */
-    if (last_ratio(&v->difference) <= limit || isnan(last_ratio(&v->difference)))
+    if (judged_ratio(v) <= limit || isnan(judged_ratio(v)))
         take(v, v->difference.n - 1, limit);
     else
         judge_by_rounding(s, v, limit);

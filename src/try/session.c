@@ -401,6 +401,10 @@ static bool take_note(struct rp_try_session *s, struct rp_try_variant *v, const 
 
     if ((rest = after_word(line, "fact"))) {
         note_fact(s, rest);
+    } else if (after_word(line, "hello") && v->child->twice) {
+        rp_try_fail(v, "several of its processes take steps, and they do not say which is which: "
+                       "the launcher has to set RANK and WORLD_SIZE");
+        return false;
     } else if ((rest = after_word(line, "precision"))) {
         note_precision(v, rest);
     } else if ((rest = after_word(line, "applied"))) {
