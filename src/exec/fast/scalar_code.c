@@ -295,6 +295,31 @@ static void compute_binary(struct code *k, unsigned opcode, const struct rp_scal
     keep_general(k, unit, to);
 }
 
+/* s32 by a known number above 1: by 2^s / d, which is exact for 31 bits if s is 31 and the bits of
+   d - 1; negative numbers are rounded down, and so one too few. */
+static void compute_known_divide(struct code *k, const struct rp_scalar_op *op)
+{
+    unsigned s = 31 + 64 - (unsigned)__builtin_clzll((uint64_t)op->most - 1);
+    unsigned x = general_of(k, 4, op->a), to = take_general(k, op->to);
+
+    op_rr(k, 0, true, 0x63, RAX, x);
+    load_number(k, RDX, (UINT64_C(1) << s) / (uint64_t)op->most + 1);
+    op_rr(k, 0, true, 0x0faf, RAX, RDX);
+    op_rr(k, 0, true, 0xc1, 7, RAX); /* sar rax, s */
+    put(k, s, 1);
+    op_rr(k, 0, false, 0x8b, to, x);
+    op_rr(k, 0, false, 0xc1, 5, to); /* shr to, 31 */
+    put(k, 31, 1);
+    op_rr(k, 0, false, 0x03, to, RAX);
+    if (op->code == RP_OP_REMAINDER) {
+        op_rr(k, 0, false, 0x69, RAX, to); /* imul eax, to, d */
+        put(k, (uint64_t)op->most, 4);
+        op_rr(k, 0, false, 0x8b, to, x);
+        op_rr(k, 0, false, 0x2b, to, RAX);
+    }
+    keep_general(k, 4, to);
+}
+
 /* Division and remainder, with the results that have a number for all operands. */
 static void compute_divide(struct code *k, const struct rp_scalar_op *op)
 {
@@ -566,7 +591,10 @@ static void compute(struct code *k, const struct rp_scalar_op *op)
         return;
     case RP_OP_DIVIDE:
     case RP_OP_REMAINDER:
-        compute_divide(k, op);
+        if (op->most > 1)
+            compute_known_divide(k, op);
+        else
+            compute_divide(k, op);
         return;
     case RP_OP_MAXIMUM:
     case RP_OP_MINIMUM:

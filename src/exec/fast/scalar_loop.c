@@ -192,6 +192,14 @@ static enum rp_code push_lane(struct flat_ctx *c, struct rp_scalar_op *op, struc
         op->lane.fn(&op->lane, 1, result, at[0], at[1], at[2]);
         return new_constant(c, op->lane.to, result, &op->to, err);
     }
+    op->most = 0;
+    if (at[1] && op->lane.from == RP_ELEM_S32 &&
+        (op->code == RP_OP_DIVIDE || op->code == RP_OP_REMAINDER)) {
+        int32_t by;
+
+        memcpy(&by, at[1], sizeof by);
+        op->most = by;
+    }
     RP_TRY(new_slot(c, op->lane.to, NULL, &op->to, err));
     return push(c, *op, err);
 }

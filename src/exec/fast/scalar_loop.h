@@ -25,7 +25,7 @@ struct rp_scalar_op {
     uint8_t kind, elem; /* elem: the type of a for PLACE, INSIDE and EQUAL, else of what is moved */
     uint16_t code;
     uint32_t to, a, b, c; /* slots; RP_NONE if absent */
-    int64_t most, stride;
+    int64_t most, stride; /* most, of a division of s32: by what, if that is known; else 0 */
     struct rp_lane lane;
 };
 

@@ -724,6 +724,41 @@ static void loops_compute_edges(void **state)
         }
 }
 
+/* Divisions by numbers that are known, of numbers around their multiples and at both ends. */
+static void loops_divide(void **state)
+{
+    static const char *const divisors[] = {"1",    "2",          "3",          "7",  "10",
+                                           "1000", "1073741825", "2147483647", "-2", "0"};
+    char text[2048];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof divisors / sizeof *divisors; i++) {
+        snprintf(text, sizeof text,
+                 "HloModule m\nbody {\n  s = (s32[], s32[4000]) parameter(0)\n"
+                 "  i = s32[] get-tuple-element(s), index=0\n"
+                 "  to = s32[4000] get-tuple-element(s), index=1\n  one = s32[] constant(1)\n"
+                 "  j = s32[] add(i, one)\n  f = s32[] constant(1073751)\n"
+                 "  x = s32[] multiply(i, f)\n  d = s32[] constant(%s)\n"
+                 "  q = s32[] divide(x, d)\n  r = s32[] remainder(x, d)\n"
+                 "  h = s32[] constant(31)\n  v = s32[] multiply(q, h)\n  w = s32[] xor(v, r)\n"
+                 "  e = s32[] divide(i, d)\n  g = s32[] remainder(i, d)\n"
+                 "  y = s32[] subtract(w, e)\n  z = s32[] multiply(y, h)\n"
+                 "  u = s32[] add(z, g)\n  u1 = s32[1] reshape(u)\n"
+                 "  to2 = s32[4000] dynamic-update-slice(to, u1, j)\n"
+                 "  ROOT t = (s32[], s32[4000]) tuple(j, to2)\n}\n"
+                 "more {\n  s = (s32[], s32[4000]) parameter(0)\n"
+                 "  i = s32[] get-tuple-element(s), index=0\n  n = s32[] constant(2001)\n"
+                 "  ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+                 "ENTRY e {\n  z = s32[] constant(-1)\n"
+                 "  n = s32[4000] broadcast(z), dimensions={}\n"
+                 "  s = (s32[], s32[4000]) tuple(z, n)\n"
+                 "  t = (s32[], s32[4000]) while(s), condition=more, body=body\n"
+                 "  ROOT r = s32[4000] get-tuple-element(t), index=1\n}\n",
+                 divisors[i]);
+        same(text, false);
+    }
+}
+
 /* Loops and branches in each other, short arrays by element, a scatter that leaves the array, sums
    over short arrays, and an array that is read after it was changed. */
 static void nested_loops_agree(void **state)
@@ -1096,27 +1131,17 @@ static void places_agree(void **state)
 int test_fast(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sorts_agree),
-        cmocka_unit_test(sorts_are_stable),
-        cmocka_unit_test(sorts_order_nan),
-        cmocka_unit_test(scans_agree),
-        cmocka_unit_test(gathers_agree),
-        cmocka_unit_test(loops_agree),
-        cmocka_unit_test(few_rows_agree),
-        cmocka_unit_test(products_agree),
-        cmocka_unit_test(functions_agree),
-        cmocka_unit_test(scatters_agree),
-        cmocka_unit_test(scattered_rows_agree),
-        cmocka_unit_test(scalar_loops_agree),
-        cmocka_unit_test(loops_compute_edges),
-        cmocka_unit_test(nested_loops_agree),
-        cmocka_unit_test(short_loops_agree),
-        cmocka_unit_test(transforms_agree),
-        cmocka_unit_test(convolutions_agree),
-        cmocka_unit_test(programs_agree),
-        cmocka_unit_test(repeated_operations_agree),
-        cmocka_unit_test(rows_in_blocks_agree),
-        cmocka_unit_test(places_agree),
+        cmocka_unit_test(sorts_agree),          cmocka_unit_test(sorts_are_stable),
+        cmocka_unit_test(sorts_order_nan),      cmocka_unit_test(scans_agree),
+        cmocka_unit_test(gathers_agree),        cmocka_unit_test(loops_agree),
+        cmocka_unit_test(few_rows_agree),       cmocka_unit_test(products_agree),
+        cmocka_unit_test(functions_agree),      cmocka_unit_test(scatters_agree),
+        cmocka_unit_test(scattered_rows_agree), cmocka_unit_test(scalar_loops_agree),
+        cmocka_unit_test(loops_compute_edges),  cmocka_unit_test(loops_divide),
+        cmocka_unit_test(nested_loops_agree),   cmocka_unit_test(short_loops_agree),
+        cmocka_unit_test(transforms_agree),     cmocka_unit_test(convolutions_agree),
+        cmocka_unit_test(programs_agree),       cmocka_unit_test(repeated_operations_agree),
+        cmocka_unit_test(rows_in_blocks_agree), cmocka_unit_test(places_agree),
     };
 
     return cmocka_run_group_tests_name("fast", tests, NULL, NULL);
