@@ -7,7 +7,6 @@
  * declaration has only qualifiers after its parameters.
  */
 #include "explain/short_name.h"
-#include "base/text.h"
 
 #include "explain/demangle.h"
 #include "facts/xla_names.h"

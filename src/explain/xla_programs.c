@@ -2,7 +2,6 @@
 /* Reads programs beside a trace one after the other; each is in memory only while it is needed. */
 #include "explain/xla_programs.h"
 #include "base/decides.h"
-#include "base/text.h"
 
 #include "dataset/load_program.h"
 #include "facts/arg_keys.h"

@@ -13,7 +13,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ------------------------------------------------------------------ what is kept and shown */
 
@@ -474,29 +473,6 @@ static void add_collectives(struct comm_join *j)
             add_alone(j, r, i);
 }
 
-/* Adds the cause with most of the margin of the collectives in which a rank was last. */
-static enum rp_code add_causes(struct comm_join *j, struct rp_err *err)
-{
-    struct rp_late_sums *sums = calloc(j->n + 1, sizeof *sums);
-
-    RP_TRY(rp_err_need(sums, err, "matching collectives"));
-    for (size_t i = 0; i < j->all.n; i++)
-        if (j->lates[i].cause)
-            rp_late_add(&sums[j->all.at[i].rank[j->all.at[i].last]], &j->lates[i],
-                        j->all.at[i].delay_ns);
-    for (size_t r = 0; r < j->n; r++) {
-        struct rp_late late = rp_late_main(&sums[r]);
-
-        j->out->ranks[r].cause = late.cause;
-        j->out->ranks[r].evidence = late.evidence;
-        j->out->ranks[r].cause_ns = late.ns;
-        if (late.cause && late.by != r)
-            j->out->ranks[r].cause_rank = number_of(j, late.by);
-    }
-    free(sums);
-    return RP_OK;
-}
-
 static void add_ranks(struct comm_join *j)
 {
     bool met = j->all.n > 0;
@@ -562,17 +538,6 @@ static void judge_links(struct comm_join *j)
     rp_topology_judge(t);
     for (int i = 0; i < RP_PLACES; i++)
         j->out->slow_link[i] = rp_topology_text(t, (enum rp_place)i, j->arena);
-}
-
-static enum rp_code add_stages(struct comm_join *j, size_t limit, struct rp_err *err)
-{
-    int64_t *numbers = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
-
-    for (size_t r = 0; numbers && r < j->n; r++)
-        numbers[r] = number_of(j, r);
-    RP_TRY(rp_arena_check(j->arena, "finding stages", err));
-    return rp_comm_add_stages(&j->all, j->lists, j->lanes, numbers, j->n, limit, j->arena, j->out,
-                              err);
 }
 
 /* Compares the ranks on request, and if some collective may not have ended. */
@@ -647,12 +612,35 @@ static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_sett
     RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
     if (j.all.n)
         RP_TRY(sum_times(&j, err));
-    if (j.all.n)
-        RP_TRY(add_causes(&j, err));
+    if (j.all.n) {
+        /* Add the cause with most of the margin of the collectives in which a rank was last. */
+        struct rp_late_sums *sums = calloc(j.n + 1, sizeof *sums);
+
+        RP_TRY(rp_err_need(sums, err, "matching collectives"));
+        for (size_t i = 0; i < j.all.n; i++)
+            if (j.lates[i].cause)
+                rp_late_add(&sums[j.all.at[i].rank[j.all.at[i].last]], &j.lates[i],
+                            j.all.at[i].delay_ns);
+        for (size_t r = 0; r < j.n; r++) {
+            struct rp_late late = rp_late_main(&sums[r]);
+
+            j.out->ranks[r].cause = late.cause;
+            j.out->ranks[r].evidence = late.evidence;
+            j.out->ranks[r].cause_ns = late.ns;
+            if (late.cause && late.by != r)
+                j.out->ranks[r].cause_rank = number_of(&j, late.by);
+        }
+        free(sums);
+    }
     RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
     if (j.all.n)
         RP_TRY(rp_comm_add_hosts(out, limit, j.arena, err));
-    RP_TRY(add_stages(&j, limit, err));
+
+    int64_t *numbers = RP_ARENA_NEW(j.arena, int64_t, j.n + 1);
+    for (size_t r = 0; numbers && r < j.n; r++)
+        numbers[r] = number_of(&j, r);
+    RP_TRY(rp_arena_check(j.arena, "finding stages", err));
+    RP_TRY(rp_comm_add_stages(&j.all, j.lists, j.lanes, numbers, j.n, limit, j.arena, j.out, err));
     RP_TRY(rp_comm_join_transfers(ranks, limit, j.arena, out, err));
     RP_TRY(compare_ranks(&j, rp_settings_flag(settings, "check"), limit, &result->answer, err));
     RP_TRY(rp_comm_add_sizes(out, j.arena, err));

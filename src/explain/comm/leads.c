@@ -38,23 +38,17 @@ struct leads {
 
 RP_ORDER(by_begin, struct host_span, RP_UP(begin_ns), RP_UP(event))
 
-/* Operators that are a collective or wait for one inside are not compute. */
-static enum rp_code find_callers(const struct rp_trace *t, const struct rp_collectives *c,
-                                 struct rp_map *callers, struct rp_err *err)
-{
-    for (size_t i = 0; i < c->list.n; i++)
-        for (rp_event e = c->list.at[i].event; e != RP_NONE; e = t->ev.parent[e])
-            RP_TRY(rp_map_put(callers, e, 1, err));
-    return RP_OK;
-}
-
 enum rp_code rp_leads_unite_host(const struct rp_trace *t, const struct rp_collectives *c,
                                  struct rp_work_unions *out, struct rp_err *err)
 {
     rp_interval_vec *compute = &out->cls[RP_WORK_COMPUTE];
     RP_SCOPED(rp_map_release) struct rp_map callers = {0};
 
-    RP_TRY(find_callers(t, c, &callers, err));
+    /* Operators that are a collective or wait for one inside are not compute. */
+    for (size_t i = 0; i < c->list.n; i++)
+        for (rp_event e = c->list.at[i].event; e != RP_NONE; e = t->ev.parent[e])
+            RP_TRY(rp_map_put(&callers, e, 1, err));
+
     if (!t->totals.count[RP_KIND_CPU_OP])
         RP_TRY(rp_ranges_unite(t, NULL, compute, err));
     for (rp_track track = 0; track < t->ntracks && t->totals.count[RP_KIND_CPU_OP]; track++) {

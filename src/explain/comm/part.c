@@ -15,25 +15,6 @@ struct lane {
     rp_gap_vec gaps;
 };
 
-/* Measures the time of the lane's collectives, and its overlap with compute. */
-static enum rp_code measure_comm(struct lane *l, struct rp_err *err)
-{
-    const rp_interval_vec *compute = &l->unions.cls[RP_WORK_COMPUTE];
-    rp_interval_vec comm = {0};
-    enum rp_code code = RP_OK;
-
-    for (size_t i = 0; i < l->out->comm.list.n && code == RP_OK; i++)
-        code = rp_union_add(&comm, l->out->comm.list.at[i].begin_ns, l->out->comm.list.at[i].end_ns,
-                            err);
-    l->out->comm_ns = rp_union_length(comm.at, comm.n);
-    l->out->overlap_ns = rp_union_common(compute->at, compute->n, comm.at, comm.n);
-    l->out->compute_ns = rp_union_length(compute->at, compute->n);
-    l->out->begin_ns = compute->n ? compute->at[0].begin_ns : RP_NO_TS;
-    l->out->end_ns = compute->n ? compute->at[compute->n - 1].end_ns : RP_NO_TS;
-    rp_vec_release(&comm);
-    return code;
-}
-
 /* Adds the collectives of the device whose items are in `work`, and what led to each. */
 static enum rp_code fill_lane(struct lane *l, const struct rp_scope *scope, struct rp_err *err)
 {
@@ -47,7 +28,21 @@ static enum rp_code fill_lane(struct lane *l, const struct rp_scope *scope, stru
     RP_TRY(rp_leads_find(&l->work, &l->unions, &l->gaps, &l->out->comm, l->arena, &l->out->leads,
                          err));
     l->out->nleads = l->out->comm.list.n;
-    return measure_comm(l, err);
+
+    /* Measure the time of the lane's collectives, and its overlap with compute. */
+    const rp_interval_vec *compute = &l->unions.cls[RP_WORK_COMPUTE];
+    rp_interval_vec comm = {0};
+    enum rp_code code = RP_OK;
+    for (size_t i = 0; i < l->out->comm.list.n && code == RP_OK; i++)
+        code = rp_union_add(&comm, l->out->comm.list.at[i].begin_ns, l->out->comm.list.at[i].end_ns,
+                            err);
+    l->out->comm_ns = rp_union_length(comm.at, comm.n);
+    l->out->overlap_ns = rp_union_common(compute->at, compute->n, comm.at, comm.n);
+    l->out->compute_ns = rp_union_length(compute->at, compute->n);
+    l->out->begin_ns = compute->n ? compute->at[0].begin_ns : RP_NO_TS;
+    l->out->end_ns = compute->n ? compute->at[compute->n - 1].end_ns : RP_NO_TS;
+    rp_vec_release(&comm);
+    return code;
 }
 
 /* by device: whether it has collectives. */

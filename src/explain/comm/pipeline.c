@@ -126,30 +126,6 @@ static const struct received *received_by(const struct stages *s, uint32_t rank,
     return s->got.at + first;
 }
 
-/* Finds the steps of the pipeline that begins with a rank: the next rank receives what it sends
-   forward, and the pipeline is empty again when it has received as much. */
-static enum rp_code find_steps(struct stages *s, uint32_t first, struct rp_err *err)
-{
-    size_t nsent, nback, i, k = 0;
-    const struct received *sent = received_by(s, s->list->stages[first].next, false, &nsent);
-    const struct received *back = received_by(s, first, true, &nback);
-    int64_t batches = 0;
-
-    s->steps.n = 0;
-    s->most = 0;
-    for (i = 0; i < nsent; i++) {
-        while (k < i && k < nback && back[k].end_ns <= sent[i].sent_ns)
-            k++;
-        if (k == i && i) { /* the pipeline is empty before this one is sent */
-            RP_TRY(rp_vec_push(&s->steps, batches, err));
-            batches = 0;
-        }
-        batches++;
-        s->most = batches > s->most ? batches : s->most;
-    }
-    return batches ? rp_vec_push(&s->steps, batches, err) : RP_OK;
-}
-
 static void add_waits(struct stages *s, const struct received *got, size_t n, bool back,
                       struct rp_comm_stage *row, struct rp_comm_micro_batch *batches)
 {
@@ -221,7 +197,27 @@ static enum rp_code add_pipeline(struct stages *s, uint32_t first, struct rp_err
     int64_t span = span_of(s, first);
     uint32_t r = first;
 
-    RP_TRY(find_steps(s, first, err));
+    /* Find the steps of the pipeline that begins with a rank: the next rank receives what it sends
+       forward, and the pipeline is empty again when it has received as much. */
+    size_t nsent, nback, i, k = 0;
+    const struct received *sent = received_by(s, s->list->stages[first].next, false, &nsent);
+    const struct received *back = received_by(s, first, true, &nback);
+    int64_t batches = 0;
+    s->steps.n = 0;
+    s->most = 0;
+    for (i = 0; i < nsent; i++) {
+        while (k < i && k < nback && back[k].end_ns <= sent[i].sent_ns)
+            k++;
+        if (k == i && i) { /* the pipeline is empty before this one is sent */
+            RP_TRY(rp_vec_push(&s->steps, batches, err));
+            batches = 0;
+        }
+        batches++;
+        s->most = batches > s->most ? batches : s->most;
+    }
+    if (batches)
+        RP_TRY(rp_vec_push(&s->steps, batches, err));
+
     do {
         RP_TRY(add_stage(s, r, err));
         r = s->list->stages[r].next;

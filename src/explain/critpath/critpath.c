@@ -440,27 +440,6 @@ static enum rp_code join_detail(struct critpath_joining *j, struct rp_err *err)
     return RP_OK;
 }
 
-/* Widens the scope to those of all ranks, from the first begin to the last end. */
-static enum rp_code widen_scope(struct critpath_joining *j, struct rp_err *err)
-{
-    j->until_ns = INT64_MIN;
-    for (size_t r = 0; r < j->ranks->n; r++) {
-        const struct rp_scope *s = &part_of(j, r)->scope;
-        int64_t until = rp_sg_common_time(&j->run->join, r, part_of(j, r)->until_ns);
-        int64_t begin = rp_sg_common_time(&j->run->join, r, s->begin_ns);
-        int64_t end = rp_sg_common_time(&j->run->join, r, s->end_ns);
-
-        j->until_ns = until > j->until_ns ? until : j->until_ns;
-        if (!s->limited)
-            continue;
-        if (!j->scope.limited)
-            j->scope = (struct rp_scope){.limited = true, .begin_ns = begin, .end_ns = end};
-        j->scope.begin_ns = begin < j->scope.begin_ns ? begin : j->scope.begin_ns;
-        j->scope.end_ns = end > j->scope.end_ns ? end : j->scope.end_ns;
-    }
-    return join_detail(j, err);
-}
-
 static void share_kinds(struct rp_critpath_rank_share *s, const struct rp_critpath_path *p)
 {
     int64_t *const of[] = {&s->host_ns, &s->runtime_ns, &s->compute_ns,
@@ -580,27 +559,27 @@ static enum rp_code join_graphs(struct critpath_joining *j, struct rp_err *err)
         add_note(j, "the ranks share no collectives: each has a path of its own");
         return RP_OK;
     }
-    RP_TRY(widen_scope(j, err));
+
+    /* Widen the scope to those of all ranks, from the first begin to the last end. */
+    j->until_ns = INT64_MIN;
+    for (size_t r = 0; r < j->ranks->n; r++) {
+        const struct rp_scope *s = &part_of(j, r)->scope;
+        int64_t until = rp_sg_common_time(&j->run->join, r, part_of(j, r)->until_ns);
+        int64_t begin = rp_sg_common_time(&j->run->join, r, s->begin_ns);
+        int64_t end = rp_sg_common_time(&j->run->join, r, s->end_ns);
+
+        j->until_ns = until > j->until_ns ? until : j->until_ns;
+        if (!s->limited)
+            continue;
+        if (!j->scope.limited)
+            j->scope = (struct rp_scope){.limited = true, .begin_ns = begin, .end_ns = end};
+        j->scope.begin_ns = begin < j->scope.begin_ns ? begin : j->scope.begin_ns;
+        j->scope.end_ns = end > j->scope.end_ns ? end : j->scope.end_ns;
+    }
+    RP_TRY(join_detail(j, err));
+
     RP_TRY(slack_of(&j->run->graph, j->until_ns, &j->slack, j->arena, err));
     return rp_path_find(&j->run->graph, j->until_ns, &j->run->path, err);
-}
-
-/* Notes that `report` is about the steps, but a path about the whole recording. */
-static void note_outside(struct critpath_joining *j)
-{
-    const struct rp_critpath_part *p = part_of(j, 0);
-    int64_t window = rp_ns_between(p->graph.begin_ns, p->graph.end_ns);
-    int64_t steps =
-        rp_ns_common(p->graph.begin_ns, p->graph.end_ns, p->steps.begin_ns, p->steps.end_ns);
-
-    if (p->outside)
-        add_note(j, p->outside);
-    if (!p->scope.limited && steps > 0 && rp_ns_between(steps, window) > window / 10)
-        add_note(j, rp_arena_textf(j->arena,
-                                   "%s of the %s are before the first step and after the last, "
-                                   "which 'report' does not count: '--step N' shows one step",
-                                   rp_units_time(j->arena, rp_ns_between(steps, window)),
-                                   rp_units_time(j->arena, window)));
 }
 
 static enum rp_code join_all(struct critpath_joining *j, struct rp_err *err)
@@ -617,7 +596,21 @@ static enum rp_code join_all(struct critpath_joining *j, struct rp_err *err)
     for (r = 0; r < n; r++)
         RP_TRY(fill_rank(j, r, err));
     out->nranks = n;
-    note_outside(j);
+
+    /* Note that `report` is about the steps, but a path about the whole recording. */
+    const struct rp_critpath_part *p = part_of(j, 0);
+    int64_t window = rp_ns_between(p->graph.begin_ns, p->graph.end_ns);
+    int64_t steps =
+        rp_ns_common(p->graph.begin_ns, p->graph.end_ns, p->steps.begin_ns, p->steps.end_ns);
+    if (p->outside)
+        add_note(j, p->outside);
+    if (!p->scope.limited && steps > 0 && rp_ns_between(steps, window) > window / 10)
+        add_note(j, rp_arena_textf(j->arena,
+                                   "%s of the %s are before the first step and after the last, "
+                                   "which 'report' does not count: '--step N' shows one step",
+                                   rp_units_time(j->arena, rp_ns_between(steps, window)),
+                                   rp_units_time(j->arena, window)));
+
     if (j->slack) {
         RP_TRY(fill_run(j, err));
         return share_ranks(j, err);

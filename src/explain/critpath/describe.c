@@ -120,27 +120,6 @@ static void fill_segment(struct path_rows *f, struct rp_path_segment s)
         fill_piece(f, piece);
 }
 
-/* Adds the part of a collective before its last rank arrived as a wait for that rank. */
-static void fill_split(struct path_rows *f, const struct rp_path_segment *s)
-{
-    const struct rp_sg_node *node = &f->view->graph->nodes.at[s->node];
-    struct rp_path_segment wait = *s, rest = *s;
-    const struct rp_sg_last_arrival *held =
-        f->view->held && node->collective != RP_NONE ? &f->view->held[node->collective] : NULL;
-
-    if (!held || held->until_ns == RP_NO_TS || held->until_ns <= s->begin_ns ||
-        s->kind == RP_PATH_WAIT) {
-        fill_segment(f, *s);
-        return;
-    }
-    wait.end_ns = rest.begin_ns = held->until_ns < s->end_ns ? held->until_ns : s->end_ns;
-    wait.kind = RP_PATH_WAIT;
-    wait.cause = RP_PATH_OTHER_RANK;
-    wait.peer = held->by;
-    fill_segment(f, wait);
-    fill_segment(f, rest);
-}
-
 RP_ORDER(by_total, struct rp_critpath_share, RP_DOWN(total_ns), strcmp(a->kind, b->kind),
          strcmp(a->name ? a->name : "", b->name ? b->name : ""))
 
@@ -149,20 +128,6 @@ static void finish_shares(struct rp_critpath_share *s, size_t n, int64_t whole_n
     for (size_t i = 0; i < n; i++)
         s[i].share = whole_ns > 0 ? (double)s[i].total_ns / (double)whole_ns : 0;
     rp_sort(s, n, sizeof *s, by_total);
-}
-
-static void fill_kinds(struct path_rows *f)
-{
-    size_t k, n = 0;
-
-    for (k = 0; k < RP_PATH_KINDS; k++)
-        if (f->out->kinds[k].count) {
-            f->out->kinds[n] = f->out->kinds[k];
-            f->out->kinds[n++].kind = rp_segment_kind_names[k];
-        }
-    f->out->nkinds = n;
-    finish_shares(f->out->kinds, n, f->out->window_ns);
-    finish_shares(f->out->names, f->out->nnames, f->out->window_ns);
 }
 
 /* The name of a kernel, for shortening; NULL if the row is about anything else. */
@@ -234,9 +199,36 @@ enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t li
     out->window_ns = rp_critpath_time(view->scope, &whole);
     allocate_rows(&f);
     RP_TRY(rp_arena_check(arena, "describing the critical path", err));
-    for (size_t i = 0; i < view->path->parts.n; i++)
-        fill_split(&f, &view->path->parts.at[i]);
-    fill_kinds(&f);
+    for (size_t i = 0; i < view->path->parts.n; i++) {
+        /* Add the part of a collective before its last rank arrived as a wait for that rank. */
+        const struct rp_path_segment *s = &view->path->parts.at[i];
+        const struct rp_sg_node *node = &f.view->graph->nodes.at[s->node];
+        struct rp_path_segment wait = *s, rest = *s;
+        const struct rp_sg_last_arrival *held =
+            f.view->held && node->collective != RP_NONE ? &f.view->held[node->collective] : NULL;
+
+        if (!held || held->until_ns == RP_NO_TS || held->until_ns <= s->begin_ns ||
+            s->kind == RP_PATH_WAIT) {
+            fill_segment(&f, *s);
+            continue;
+        }
+        wait.end_ns = rest.begin_ns = held->until_ns < s->end_ns ? held->until_ns : s->end_ns;
+        wait.kind = RP_PATH_WAIT;
+        wait.cause = RP_PATH_OTHER_RANK;
+        wait.peer = held->by;
+        fill_segment(&f, wait);
+        fill_segment(&f, rest);
+    }
+
+    size_t k, n = 0;
+    for (k = 0; k < RP_PATH_KINDS; k++)
+        if (f.out->kinds[k].count) {
+            f.out->kinds[n] = f.out->kinds[k];
+            f.out->kinds[n++].kind = rp_segment_kind_names[k];
+        }
+    f.out->nkinds = n;
+    finish_shares(f.out->kinds, n, f.out->window_ns);
+    finish_shares(f.out->names, f.out->nnames, f.out->window_ns);
     RP_TRY(rp_critpath_slack(view, arena, out, err));
     RP_TRY(rp_critpath_gains(view->graph, view->gains, out, err));
     choose_shown(&f, limit);

@@ -7,7 +7,6 @@
 #include "formats/write/list.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 struct drawing {
@@ -96,12 +95,16 @@ static enum rp_code overlay_trace(void *user, const struct rp_loaded *loaded, st
     return RP_OK; /* the rank was not selected */
 }
 
-/* Names the outputs: one rank is a file; several are a folder with a file each. */
-static enum rp_code name_outputs(const struct rp_critpath_root *root, const char *to,
-                                 const char **paths, struct rp_arena *arena, struct rp_err *err)
+enum rp_code rp_critpath_write_overlays(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                        const char *to, struct rp_arena *arena,
+                                        struct rp_critpath_root *root, struct rp_err *err)
 {
-    bool file = rp_text_ends(to, ".json") || rp_text_ends(to, ".json.gz");
+    struct drawing d = {root, RP_ARENA_NEW(arena, const char *, root->nranks + 1)};
 
+    RP_TRY(rp_err_need(d.paths, err, "naming the overlays"));
+
+    /* Name the outputs: one rank is a file; several are a folder with a file each. */
+    bool file = rp_text_ends(to, ".json") || rp_text_ends(to, ".json.gz");
     if (root->nranks == 1 && !file)
         return rp_err_set(err, RP_USAGE, "'%s' should end in .json or .json.gz", to);
     if (root->nranks > 1 && file)
@@ -113,21 +116,12 @@ static enum rp_code name_outputs(const struct rp_critpath_root *root, const char
         return rp_err_set_os(err, errno, "cannot make the folder '%s' for %zu ranks", to,
                              root->nranks);
     for (size_t r = 0; r < root->nranks; r++) {
-        paths[r] = root->nranks == 1 ? rp_arena_text(arena, to)
-                                     : rp_arena_textf(arena, "%s/rank%lld.json.gz", to,
-                                                      (long long)root->ranks[r].rank);
+        d.paths[r] = root->nranks == 1 ? rp_arena_text(arena, to)
+                                       : rp_arena_textf(arena, "%s/rank%lld.json.gz", to,
+                                                        (long long)root->ranks[r].rank);
     }
-    return rp_arena_check(arena, "naming the overlays", err);
-}
+    RP_TRY(rp_arena_check(arena, "naming the overlays", err));
 
-enum rp_code rp_critpath_write_overlays(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                        const char *to, struct rp_arena *arena,
-                                        struct rp_critpath_root *root, struct rp_err *err)
-{
-    struct drawing d = {root, RP_ARENA_NEW(arena, const char *, root->nranks + 1)};
-
-    RP_TRY(rp_err_need(d.paths, err, "naming the overlays"));
-    RP_TRY(name_outputs(root, to, d.paths, arena, err));
     RP_TRY(rp_each_rank(ctx, dataset, overlay_trace, &d, err));
     root->written = d.paths;
     root->nwritten = root->nranks;

@@ -68,28 +68,6 @@ static struct rp_critpath_slack *lane_row(struct slack_rows *a, const struct rp_
     return &a->out->tracks[*place - 1];
 }
 
-/* Adds the time on the path, by name from the sums, and by lane segment by segment. */
-static void add_path(struct slack_rows *a)
-{
-    const struct rp_path *path = a->view->path;
-
-    for (size_t i = 0; i < path->parts.n; i++) {
-        struct rp_path_segment s = path->parts.at[i];
-        const struct rp_sg_node *n = &a->view->graph->nodes.at[s.node];
-        int64_t ns;
-
-        ns =
-            s.kind == RP_PATH_WAIT || n->lane == RP_NONE ? 0 : rp_critpath_time(a->view->scope, &s);
-        if (ns <= 0)
-            continue;
-        uint32_t place = a->name_row[(size_t)n->name * RP_PATH_KINDS + s.kind];
-        if (place)
-            rp_ns_add(&a->out->slack[place - 1].path_ns, ns);
-        if (a->lane_row[n->lane])
-            rp_ns_add(&a->out->tracks[a->lane_row[n->lane] - 1].path_ns, ns);
-    }
-}
-
 RP_ORDER(by_slack, struct rp_critpath_slack, RP_UP(slack_ns), RP_DOWN(total_ns),
          strcmp(a->kind, b->kind), RP_UP(rank),
          strcmp(a->name ? a->name : a->track, b->name ? b->name : b->track))
@@ -120,7 +98,24 @@ enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, struct rp_ar
     out->tracks = RP_ARENA_NEW(arena, struct rp_critpath_slack, (size_t)view->graph->nlanes + 1);
     RP_TRY(rp_arena_check(arena, "adding up slack", err));
     add_nodes(&a);
-    add_path(&a);
+
+    /* Add the time on the path, by name from the sums, and by lane segment by segment. */
+    const struct rp_path *path = a.view->path;
+    for (size_t i = 0; i < path->parts.n; i++) {
+        struct rp_path_segment s = path->parts.at[i];
+        const struct rp_sg_node *n = &a.view->graph->nodes.at[s.node];
+        int64_t ns;
+
+        ns = s.kind == RP_PATH_WAIT || n->lane == RP_NONE ? 0 : rp_critpath_time(a.view->scope, &s);
+        if (ns <= 0)
+            continue;
+        uint32_t place = a.name_row[(size_t)n->name * RP_PATH_KINDS + s.kind];
+        if (place)
+            rp_ns_add(&a.out->slack[place - 1].path_ns, ns);
+        if (a.lane_row[n->lane])
+            rp_ns_add(&a.out->tracks[a.lane_row[n->lane] - 1].path_ns, ns);
+    }
+
     rp_sort(out->slack, out->nslack, sizeof *out->slack, by_slack);
     rp_sort(out->tracks, out->ntracks, sizeof *out->tracks, by_slack);
     return RP_OK;
@@ -163,21 +158,6 @@ static int64_t end_without(struct gain_runs *r, size_t k)
     return end;
 }
 
-static void rerun_recorded(struct gain_runs *r)
-{
-    int64_t worst = 0;
-
-    rp_sg_run(r->g, NULL, r->start.at);
-    for (size_t i = 0; i < r->g->nodes.n; i++) {
-        int64_t error = rp_ns_between(r->g->nodes.at[i].start_ns, r->start.at[i]);
-
-        error = error < 0 ? rp_ns_between(error, 0) : error;
-        worst = error > worst ? error : worst;
-        r->dur.at[i] = r->g->nodes.at[i].dur_ns;
-    }
-    r->out->replay_error_ns = worst;
-}
-
 enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, bool gains,
                                struct rp_critpath_path *out, struct rp_err *err)
 {
@@ -186,8 +166,19 @@ enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, bool gains,
 
     if (code == RP_OK)
         code = rp_vec_reserve(&r.start, g->nodes.n, err);
-    if (code == RP_OK)
-        rerun_recorded(&r);
+    if (code == RP_OK) {
+        int64_t worst = 0;
+
+        rp_sg_run(r.g, NULL, r.start.at);
+        for (size_t i = 0; i < r.g->nodes.n; i++) {
+            int64_t error = rp_ns_between(r.g->nodes.at[i].start_ns, r.start.at[i]);
+
+            error = error < 0 ? rp_ns_between(error, 0) : error;
+            worst = error > worst ? error : worst;
+            r.dur.at[i] = r.g->nodes.at[i].dur_ns;
+        }
+        r.out->replay_error_ns = worst;
+    }
     if (code == RP_OK && gains)
         code = find_members(&r, err);
     for (size_t k = 0; code == RP_OK && k < r.nasked; k++)

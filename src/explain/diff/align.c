@@ -107,27 +107,6 @@ static void pack(node_vec *list)
     list->n = n;
 }
 
-/* Pairs equal beginnings, then equal ends. */
-static enum rp_code pair_ends(struct aligner *a, struct level *v, struct rp_err *err)
-{
-    size_t i, most = v->list[0].n < v->list[1].n ? v->list[0].n : v->list[1].n;
-    size_t begin = 0, end = 0;
-
-    while (begin < most && key_of(a, 0, v->list[0].at[begin], BY_EXACT) ==
-                               key_of(a, 1, v->list[1].at[begin], BY_EXACT))
-        begin++;
-    while (end < most - begin && key_of(a, 0, v->list[0].at[v->list[0].n - 1 - end], BY_EXACT) ==
-                                     key_of(a, 1, v->list[1].at[v->list[1].n - 1 - end], BY_EXACT))
-        end++;
-    for (i = 0; i < begin; i++)
-        RP_TRY(take_pair(a, v, i, i, err));
-    for (i = 0; i < end; i++)
-        RP_TRY(take_pair(a, v, v->list[0].n - 1 - i, v->list[1].n - 1 - i, err));
-    pack(&v->list[0]);
-    pack(&v->list[1]);
-    return RP_OK;
-}
-
 /* Lists the places of the right side by key: places with the same key form a chain, first to
    last. */
 static enum rp_code chain_right(const struct aligner *a, const node_vec *right, enum key by,
@@ -307,7 +286,24 @@ static enum rp_code pair_lists(struct aligner *a, struct level *v, struct level 
     bool opened = true;
 
     while (opened) {
-        RP_TRY(pair_ends(a, v, err));
+        /* Pair equal beginnings, then equal ends. */
+        size_t i, most = v->list[0].n < v->list[1].n ? v->list[0].n : v->list[1].n;
+        size_t begin = 0, end = 0;
+
+        while (begin < most && key_of(a, 0, v->list[0].at[begin], BY_EXACT) ==
+                                   key_of(a, 1, v->list[1].at[begin], BY_EXACT))
+            begin++;
+        while (end < most - begin &&
+               key_of(a, 0, v->list[0].at[v->list[0].n - 1 - end], BY_EXACT) ==
+                   key_of(a, 1, v->list[1].at[v->list[1].n - 1 - end], BY_EXACT))
+            end++;
+        for (i = 0; i < begin; i++)
+            RP_TRY(take_pair(a, v, i, i, err));
+        for (i = 0; i < end; i++)
+            RP_TRY(take_pair(a, v, v->list[0].n - 1 - i, v->list[1].n - 1 - i, err));
+        pack(&v->list[0]);
+        pack(&v->list[1]);
+
         RP_TRY(pair_by_key(a, v, BY_EXACT, false, err));
         RP_TRY(open_nodes(a, v, false, &opened, err));
     }

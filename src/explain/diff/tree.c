@@ -419,30 +419,27 @@ static enum rp_code add_piece(struct tree_builder *p, uint32_t node, rp_str name
     return RP_OK;
 }
 
-/* Work whose innermost span is not an operator gets a node of its own for each kernel name. */
-static enum rp_code add_item(struct tree_builder *p, const struct rp_work_item *x,
-                             struct rp_err *err)
-{
-    rp_event described = rp_work_described_by(p->w, x);
-    rp_event around = described == RP_NONE ? RP_NONE : p->around.at[described];
-    uint32_t node = around == RP_NONE ? RP_NONE : p->node.at[around], step = step_of_item(p, x);
-    struct rp_diff_node like;
-
-    if (step == NO_STEP)
-        return RP_OK;
-    if (node == RP_NONE || p->out->nodes.at[node].kind != RP_DIFF_OP) {
-        RP_TRY(describe(p, x->event, RP_DIFF_WORK, &like, err));
-        RP_TRY(add_node(p, node, UINT64_MAX, &like, described, &node, err));
-        p->out->nodes.at[node].calls += is_taken(p, step);
-    }
-    return add_piece(p, node, p->t->ev.name[x->event], step, rp_ns_between(x->begin_ns, x->end_ns),
-                     err);
-}
-
 static enum rp_code add_pieces(struct tree_builder *p, struct rp_err *err)
 {
-    for (size_t i = 0; i < p->w->items.n; i++)
-        RP_TRY(add_item(p, &p->w->items.at[i], err));
+    for (size_t i = 0; i < p->w->items.n; i++) {
+        /* Work whose innermost span is not an operator gets a node of its own for each kernel name.
+         */
+        const struct rp_work_item *x = &p->w->items.at[i];
+        rp_event described = rp_work_described_by(p->w, x);
+        rp_event around = described == RP_NONE ? RP_NONE : p->around.at[described];
+        uint32_t node = around == RP_NONE ? RP_NONE : p->node.at[around], step = step_of_item(p, x);
+        struct rp_diff_node like;
+
+        if (step == NO_STEP)
+            continue;
+        if (node == RP_NONE || p->out->nodes.at[node].kind != RP_DIFF_OP) {
+            RP_TRY(describe(p, x->event, RP_DIFF_WORK, &like, err));
+            RP_TRY(add_node(p, node, UINT64_MAX, &like, described, &node, err));
+            p->out->nodes.at[node].calls += is_taken(p, step);
+        }
+        RP_TRY(add_piece(p, node, p->t->ev.name[x->event], step,
+                         rp_ns_between(x->begin_ns, x->end_ns), err));
+    }
     for (rp_event e = 0; on_host(p) && e < p->t->ev.n; e++)
         if (p->node.at[e] != RP_NONE && p->own.at[e] > 0)
             RP_TRY(add_piece(p, p->node.at[e], 0, p->step.at[e], p->own.at[e], err));

@@ -13,26 +13,6 @@ RP_DECISION(LEAST_SHARE, "of the span",
             "recorder itself costs are as large",
             "explain/a_finding_costs_a_hundredth_of_the_span");
 
-/* Fills in what to try, for this kind of program. */
-static void advise(const struct rp_findings *f, struct rp_report_finding *to, unsigned kind)
-{
-    const struct rp_advice_row *rows[RP_ADVICE_MOST];
-    size_t i, n = rp_advice_find(f->row, kind, &rp_findings_lead(f)->workload, rows);
-    bool known = f->out->predictable && !f->row->kinds[kind].unpredicted;
-
-    to->tries = RP_ARENA_NEW(f->arena, struct rp_report_try, RP_ADVICE_MOST);
-    for (i = 0; i < n && to->tries; i++)
-        to->tries[to->ntries++] = (struct rp_report_try){
-            .text = rows[i]->text,
-            .what_if = known ? rows[i]->what_if : NULL,
-            .look = rows[i]->topic == RP_ADVISE_LOOK,
-            .topic = f->row->kinds[kind].unpredicted ? NULL : rows[i]->what_if,
-            .step_ns = RP_ABSENT_I64,
-            .predicted_ns = RP_ABSENT_I64,
-            .change_ratio = NAN};
-    rp_findings_join_hint(f->arena, to);
-}
-
 void rp_findings_join_hint(struct rp_arena *arena, struct rp_report_finding *finding)
 {
     finding->hint = finding->ntries ? finding->tries[0].text : "";
@@ -72,7 +52,23 @@ struct rp_report_finding *rp_findings_add(struct rp_findings *f, unsigned kind, 
         .evidence = RP_ARENA_NEW(f->arena, const char *, EVIDENCE_MOST)};
     if (!to->evidence)
         return NULL;
-    advise(f, to, kind);
+
+    /* Fill in what to try, for this kind of program. */
+    const struct rp_advice_row *rows[RP_ADVICE_MOST];
+    size_t i, n = rp_advice_find(f->row, kind, &rp_findings_lead(f)->workload, rows);
+    bool known = f->out->predictable && !f->row->kinds[kind].unpredicted;
+    to->tries = RP_ARENA_NEW(f->arena, struct rp_report_try, RP_ADVICE_MOST);
+    for (i = 0; i < n && to->tries; i++)
+        to->tries[to->ntries++] = (struct rp_report_try){
+            .text = rows[i]->text,
+            .what_if = known ? rows[i]->what_if : NULL,
+            .look = rows[i]->topic == RP_ADVISE_LOOK,
+            .topic = f->row->kinds[kind].unpredicted ? NULL : rows[i]->what_if,
+            .step_ns = RP_ABSENT_I64,
+            .predicted_ns = RP_ABSENT_I64,
+            .change_ratio = NAN};
+    rp_findings_join_hint(f->arena, to);
+
     f->out->nfindings++;
     return to;
 }

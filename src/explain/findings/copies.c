@@ -70,25 +70,6 @@ static enum rp_code copies_measure(const struct rp_finding_rank *rank, void *kep
     return RP_OK;
 }
 
-/* "rank 0: 5 copies and memsets; for 30.0 ms nothing else runs, for 1.00 ms …" */
-static void say_copies(struct rp_findings *f, struct rp_report_finding *finding,
-                       const struct kept *k)
-{
-    const struct rp_breakdown *b = &rp_findings_lead(f)->whole;
-    int64_t waits, count;
-
-    rp_findings_cause(f, f->chain->lead, &waits, &count);
-    RP_SAY(f, finding, "rank %d: %lld %s; for %s nothing else runs%s; mainly %.80s (%s)",
-           rp_findings_lead_number(f), (long long)k->count,
-           k->count == 1 ? "copy or memset" : "copies and memsets",
-           rp_findings_time(
-               f, rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns)),
-           waits ? rp_arena_textf(f->arena, ", for %s the device waits for one",
-                                  rp_findings_time(f, waits))
-                 : "",
-           k->name, rp_findings_time(f, k->name_ns));
-}
-
 static void copies_find(struct rp_findings *f)
 {
     const struct kept *k = rp_findings_kept(f, f->chain->lead);
@@ -98,8 +79,22 @@ static void copies_find(struct rp_findings *f)
         finding = rp_findings_add_idle(f, kind_of(k ? k->name : NULL), f->chain->copies_ns);
     if (!finding)
         return;
-    if (f->chain->copies_ns && k && k->name)
-        say_copies(f, finding, k);
+    if (f->chain->copies_ns && k && k->name) {
+        /* "rank 0: 5 copies and memsets; for 30.0 ms nothing else runs, for 1.00 ms …" */
+        const struct rp_breakdown *b = &rp_findings_lead(f)->whole;
+        int64_t waits, count;
+
+        rp_findings_cause(f, f->chain->lead, &waits, &count);
+        RP_SAY(f, finding, "rank %d: %lld %s; for %s nothing else runs%s; mainly %.80s (%s)",
+               rp_findings_lead_number(f), (long long)k->count,
+               k->count == 1 ? "copy or memset" : "copies and memsets",
+               rp_findings_time(
+                   f, rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns)),
+               waits ? rp_arena_textf(f->arena, ", for %s the device waits for one",
+                                      rp_findings_time(f, waits))
+                     : "",
+               k->name, rp_findings_time(f, k->name_ns));
+    }
     rp_findings_say_idle(f, finding);
 }
 

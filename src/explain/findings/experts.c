@@ -10,7 +10,6 @@
 
 #include "base/order.h"
 #include "cost/calls.h"
-#include "cost/category.h"
 
 #define LEAST_EXPERTS 8
 RP_DECISION(LEAST_EXPERTS, "turns of a loop",

@@ -10,7 +10,6 @@
 #include "explain/findings/tiny_kernels.h"
 #include "explain/short_name.h"
 #include "facts/arg_keys.h"
-#include "trace/names.h"
 
 #define THIN_SHARE  0.05
 #define LOW_PERCENT 25.0

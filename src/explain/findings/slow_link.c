@@ -4,9 +4,9 @@
 
 enum { RATE, LINK, NIC };
 
-/* Finds paths that are slower than others of their kind. */
-static void find_places(struct rp_findings *f)
+static void slow_link_find(struct rp_findings *f)
 {
+    /* Find paths that are slower than others of their kind. */
     const struct rp_places *places = &f->chain->places;
 
     for (size_t i = 0; i < places->n; i++) {
@@ -25,11 +25,7 @@ static void find_places(struct rp_findings *f)
             RP_SAY(f, finding, "in %zu of %zu steps, from step %lld to step %lld", p->nsteps,
                    places->all_steps, (long long)p->first_step, (long long)p->last_step);
     }
-}
 
-static void slow_link_find(struct rp_findings *f)
-{
-    find_places(f);
     struct rp_report_finding *finding = rp_findings_add(f, RATE, f->chain->slow_ns);
     if (!finding)
         return;

@@ -100,25 +100,6 @@ static size_t latest_of(const struct rp_findings *f, int64_t most_ns)
     return best;
 }
 
-/* Adds evidence if several late ranks share a host or the number of their device. */
-static void say_shared_fault(struct rp_findings *f, struct rp_report_finding *finding)
-{
-    struct rp_late_rank *ranks = RP_ARENA_NEW(f->arena, struct rp_late_rank, f->ranks->n + 1);
-
-    for (size_t r = 0; ranks && r < f->ranks->n; r++) {
-        const struct rp_report_part *part = rp_findings_part(f, r);
-
-        ranks[r] = (struct rp_late_rank){part->collectives.host, RP_ABSENT_I64,
-                                         f->chain->ranks[r].margin_ns};
-        for (size_t d = 0; d < part->ndevices; d++)
-            if (part->devices[d].is_main)
-                ranks[r].device = part->devices[d].device;
-    }
-    const char *text = ranks ? rp_late_shared(ranks, f->ranks->n, f->arena) : NULL;
-    if (text)
-        rp_findings_say(finding, text);
-}
-
 /* "rank 0 arrived last 32 of 84 times and delayed the others by 167.4 ms; before that it …" */
 static void say_latest(struct rp_findings *f, struct rp_report_finding *finding, bool why)
 {
@@ -287,7 +268,22 @@ static void find_margins(struct rp_findings *f)
         return;
     finding->at_most = finding->where.late = true;
     finding->settled = f->chain->places.known;
-    say_shared_fault(f, finding);
+
+    /* Add evidence if several late ranks share a host or the number of their device. */
+    struct rp_late_rank *ranks = RP_ARENA_NEW(f->arena, struct rp_late_rank, f->ranks->n + 1);
+    for (size_t r = 0; ranks && r < f->ranks->n; r++) {
+        const struct rp_report_part *part = rp_findings_part(f, r);
+
+        ranks[r] = (struct rp_late_rank){part->collectives.host, RP_ABSENT_I64,
+                                         f->chain->ranks[r].margin_ns};
+        for (size_t d = 0; d < part->ndevices; d++)
+            if (part->devices[d].is_main)
+                ranks[r].device = part->devices[d].device;
+    }
+    const char *text = ranks ? rp_late_shared(ranks, f->ranks->n, f->arena) : NULL;
+    if (text)
+        rp_findings_say(finding, text);
+
     say_latest(f, finding, true);
 }
 

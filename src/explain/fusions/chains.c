@@ -299,29 +299,6 @@ static struct place find_place(const struct chaining *c, uint32_t item)
                           .votes = 1};
 }
 
-/* Sets the places of the groups; those of modules without the number. */
-static void settle_places(struct chaining *c)
-{
-    size_t i, numbers;
-    int64_t number;
-
-    for (i = 0; i < c->votes.n; i++) {
-        const struct place *p = &c->votes.at[i];
-        struct rp_fusion *f = &c->out->fusions.at[i];
-
-        if (p->line)
-            f->line = rp_arena_text(c->arena, rp_trace_str(c->t, p->line));
-        if (p->module) {
-            const char *name = rp_torch_module(rp_trace_str(c->t, p->module));
-            char *rolled = rp_arena_copy(c->arena, name, strlen(name));
-
-            if (rolled)
-                rolled[rp_name_without_numbers(name, strlen(name), rolled, &number, &numbers)] = 0;
-            f->module = rolled;
-        }
-    }
-}
-
 static uint64_t chain_key(const struct chaining *c)
 {
     uint64_t key = rp_hash_u64(RP_FUSION_KINDS);
@@ -534,7 +511,26 @@ static enum rp_code find_chains(struct chaining *c, struct rp_err *err)
     RP_TRY(rp_arg_key_init_dims(&c->dims, c->t, err));
     RP_TRY(rp_arg_key_init(&c->types, c->t, "Input type", err));
     RP_TRY(walk_streams(c, err));
-    settle_places(c);
+
+    /* Set the places of the groups; those of modules without the number. */
+    size_t i, numbers;
+    int64_t number;
+    for (i = 0; i < c->votes.n; i++) {
+        const struct place *p = &c->votes.at[i];
+        struct rp_fusion *f = &c->out->fusions.at[i];
+
+        if (p->line)
+            f->line = rp_arena_text(c->arena, rp_trace_str(c->t, p->line));
+        if (p->module) {
+            const char *name = rp_torch_module(rp_trace_str(c->t, p->module));
+            char *rolled = rp_arena_copy(c->arena, name, strlen(name));
+
+            if (rolled)
+                rolled[rp_name_without_numbers(name, strlen(name), rolled, &number, &numbers)] = 0;
+            f->module = rolled;
+        }
+    }
+
     return rp_arena_check(c->arena, "looking for fusions", err);
 }
 

@@ -254,18 +254,6 @@ static bool has_kind(const struct rp_fusions_root *out, enum rp_fusion_kind kind
 
 /* ------------------------------------------------------------------ the simulator */
 
-static void add_what_if(struct rp_fusions_root *out, const char *text, const struct rp_sim_now *now,
-                        const struct rp_sim_gain *gain)
-{
-    if (gain->step_ns == RP_ABSENT_I64)
-        return;
-    out->what_ifs[out->nwhat_ifs++] = (struct rp_fusion_whatif){
-        .what_if = text,
-        .step_ns = now->unprofiled_ns,
-        .predicted_ns = gain->step_ns,
-        .change_ratio = (double)(gain->step_ns - now->unprofiled_ns) / (double)now->unprofiled_ns};
-}
-
 /* Predicts with `simulate`, because a step is limited by more than its kernels. */
 static enum rp_code predict(const struct rp_ranks *ranks, struct rp_arena *arena,
                             struct rp_fusions_root *out, struct rp_err *err)
@@ -295,8 +283,16 @@ static enum rp_code predict(const struct rp_ranks *ranks, struct rp_arena *arena
     if (code != RP_OK || now.unprofiled_ns <= 0 || !rp_sim_reproduces(&now))
         return RP_OK;
     for (i = 0; i < 2; i++)
-        if (asked[i])
-            add_what_if(out, texts[i], &now, &gains[i]);
+        if (asked[i]) {
+            if (gains[i].step_ns != RP_ABSENT_I64) {
+                out->what_ifs[out->nwhat_ifs++] = (struct rp_fusion_whatif){
+                    .what_if = texts[i],
+                    .step_ns = now.unprofiled_ns,
+                    .predicted_ns = gains[i].step_ns,
+                    .change_ratio =
+                        (double)(gains[i].step_ns - now.unprofiled_ns) / (double)now.unprofiled_ns};
+            }
+        }
     return RP_OK;
 }
 

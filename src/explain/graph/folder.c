@@ -9,7 +9,6 @@
 #include "result/result.h"
 
 #include <pthread.h>
-#include <string.h>
 
 /* ---- picking ---- */
 

@@ -450,26 +450,6 @@ static struct whole_gap join_pieces(const rp_gap_vec *gaps, size_t first, size_t
     return whole;
 }
 
-/* Counts the gaps and lists the longest. */
-static enum rp_code list_longest(struct idle_ctx *ctx, size_t limit, struct rp_err *err)
-{
-    struct whole_gap *all = RP_ARENA_NEW(ctx->arena, struct whole_gap, ctx->gaps.n + 1);
-    size_t i, n = 0;
-
-    RP_TRY(rp_err_need(all, err, "explaining idle time"));
-    for (i = 0; i < ctx->gaps.n;)
-        all[n++] = join_pieces(&ctx->gaps, i, &i);
-    ctx->out->span_gap_count = (int64_t)n;
-    ctx->out->gaps = RP_ARENA_NEW(ctx->arena, struct rp_idle_gap, (n < limit ? n : limit) + 1);
-    rp_sort(all, n, sizeof *all, by_length);
-    for (i = 0; i < n && i < limit && ctx->out->gaps; i++) {
-        ctx->out->gaps[i] = describe_gap(ctx, &all[i]);
-        RP_TRY(sample_gap(ctx, all[i].main, &ctx->out->gaps[i], err));
-        ctx->out->ngaps++;
-    }
-    return RP_OK;
-}
-
 /* Breaks down intervals. */
 static struct rp_breakdown sum_segments(const struct idle_ctx *ctx, const struct rp_segments *s)
 {
@@ -505,7 +485,22 @@ static enum rp_code explain_span(struct idle_ctx *ctx, size_t limit, struct rp_e
         if (!strcmp(out->span_causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))
             rp_ns_add(&unknown, out->span_causes[i].total_ns);
     out->explained_share = b.idle_ns > 0 ? 1 - (double)unknown / (double)b.idle_ns : 1;
-    return list_longest(ctx, limit, err);
+
+    /* Count the gaps and list the longest. */
+    struct whole_gap *all = RP_ARENA_NEW(ctx->arena, struct whole_gap, ctx->gaps.n + 1);
+    size_t i, n = 0;
+    RP_TRY(rp_err_need(all, err, "explaining idle time"));
+    for (i = 0; i < ctx->gaps.n;)
+        all[n++] = join_pieces(&ctx->gaps, i, &i);
+    ctx->out->span_gap_count = (int64_t)n;
+    ctx->out->gaps = RP_ARENA_NEW(ctx->arena, struct rp_idle_gap, (n < limit ? n : limit) + 1);
+    rp_sort(all, n, sizeof *all, by_length);
+    for (i = 0; i < n && i < limit && ctx->out->gaps; i++) {
+        ctx->out->gaps[i] = describe_gap(ctx, &all[i]);
+        RP_TRY(sample_gap(ctx, all[i].main, &ctx->out->gaps[i], err));
+        ctx->out->ngaps++;
+    }
+    return RP_OK;
 }
 
 /* Explains the gaps of the device window, or of the steps that are judged. */

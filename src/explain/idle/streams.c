@@ -11,7 +11,6 @@
 #include "result/part.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define STREAM(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_idle_stream, member, type, unit, title, doc, flags)

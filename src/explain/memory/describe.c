@@ -434,29 +434,6 @@ static enum rp_code fill_timeline(struct describer *d)
 
 /* ------------------------------------------------------------------ checkpointing */
 
-/* The peak if the activations of a module were recomputed, so that only one of n instances exists
-   at a time. */
-static int64_t peak_without(const struct describer *d, const char *block, int64_t n)
-{
-    const struct rp_memory_log *log = d->log;
-    int64_t held = 0, peak = log->before;
-
-    for (size_t i = 0; i < log->entries.n; i++) {
-        const struct rp_memory_entry *e = &log->entries.at[i];
-        const struct rp_memory_buffer *b =
-            e->buffer == RP_NONE ? NULL : &log->buffers.at[e->buffer];
-        const struct rp_memory_owner *o = b ? owner_of(d, b) : NULL;
-
-        if (b && b->category == RP_MEMORY_ACTIVATIONS && o &&
-            (!block || (o->block && !strcmp(o->block, block))))
-            held += e->bytes;
-        int64_t total = e->allocated - (n > 1 ? held / n * (n - 1) : held);
-        if (rp_scope_has(d->scope, e->ns) && total > peak)
-            peak = total;
-    }
-    return peak;
-}
-
 /* The repeated module that holds most activations at the peak. */
 static enum rp_code fill_checkpoint(struct describer *d)
 {
@@ -491,7 +468,28 @@ static enum rp_code fill_checkpoint(struct describer *d)
     out->module = best ? rp_arena_text(d->arena, best->block) : NULL;
     out->modules = best ? best->blocks : 0;
     out->activation_bytes = best ? out->activation_bytes : all;
-    out->peak_bytes = peak_without(d, best ? best->block : NULL, out->modules);
+
+    /* The peak if the activations of a module were recomputed, so that only one of n instances
+       exists at a time. */
+    const char *block = best ? best->block : NULL;
+    int64_t n = out->modules;
+    const struct rp_memory_log *log = d->log;
+    int64_t held = 0, peak = log->before;
+    for (size_t i = 0; i < log->entries.n; i++) {
+        const struct rp_memory_entry *e = &log->entries.at[i];
+        const struct rp_memory_buffer *b =
+            e->buffer == RP_NONE ? NULL : &log->buffers.at[e->buffer];
+        const struct rp_memory_owner *o = b ? owner_of(d, b) : NULL;
+
+        if (b && b->category == RP_MEMORY_ACTIVATIONS && o &&
+            (!block || (o->block && !strcmp(o->block, block))))
+            held += e->bytes;
+        int64_t total = e->allocated - (n > 1 ? held / n * (n - 1) : held);
+        if (rp_scope_has(d->scope, e->ns) && total > peak)
+            peak = total;
+    }
+    out->peak_bytes = peak;
+
     out->saved_bytes = d->out->peak_bytes - out->peak_bytes;
     return RP_OK;
 }

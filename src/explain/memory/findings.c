@@ -9,7 +9,6 @@
 #include "result/print_units.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SEGMENT_BYTES 20971520
 RP_FACT(SEGMENT_BYTES, "bytes",

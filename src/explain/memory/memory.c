@@ -368,25 +368,6 @@ static void add_notes(const struct rp_ranks *ranks, struct rp_memory_root *root,
 #define CHURN_ROWS 5
 RP_LIMIT(CHURN_ROWS, "rows on the screen", "those with most bytes; --json has them all");
 
-/* The screen shows the details of one device. */
-static void show_device(struct rp_memory_root *root, const struct rp_memory_device *d,
-                        struct rp_arena *arena)
-{
-    root->findings = d->findings;
-    root->nfindings = d->nfindings;
-    root->categories = d->categories;
-    root->ncategories = d->ncategories;
-    root->holders = d->holders;
-    root->nholders = d->nholders;
-    root->steps = d->steps;
-    root->nsteps = d->nsteps;
-    root->churn = d->churn;
-    root->nchurn = d->nchurn < CHURN_ROWS ? d->nchurn : CHURN_ROWS;
-    root->calls = d->calls;
-    root->ncalls = d->ncalls;
-    root->plot = rp_memory_plot(d, arena, &root->nplot);
-}
-
 static const char *summary_of(const struct rp_memory_root *root, size_t nranks,
                               struct rp_arena *arena)
 {
@@ -426,8 +407,23 @@ static enum rp_code finish_root(struct rp_memory_root *root, size_t nranks,
                                 struct rp_err *err)
 {
     root->summary = summary_of(root, nranks, arena);
-    if (root->ndevices)
-        show_device(root, &root->devices[0], arena);
+    if (root->ndevices) {
+        /* The screen shows the details of one device. */
+        const struct rp_memory_device *d = &root->devices[0];
+        root->findings = d->findings;
+        root->nfindings = d->nfindings;
+        root->categories = d->categories;
+        root->ncategories = d->ncategories;
+        root->holders = d->holders;
+        root->nholders = d->nholders;
+        root->steps = d->steps;
+        root->nsteps = d->nsteps;
+        root->churn = d->churn;
+        root->nchurn = d->nchurn < CHURN_ROWS ? d->nchurn : CHURN_ROWS;
+        root->calls = d->calls;
+        root->ncalls = d->ncalls;
+        root->plot = rp_memory_plot(d, arena, &root->nplot);
+    }
     RP_TRY(save_svg(root, rp_settings_text(settings, "svg"), arena, err));
     return rp_arena_check(arena, "describing memory", err);
 }

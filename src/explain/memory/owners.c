@@ -15,7 +15,6 @@
 #include "facts/arg_keys.h"
 #include "facts/torch_names.h"
 #include "facts/work/ancestors.h"
-#include "trace/names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -339,20 +338,6 @@ static rp_event forward_of(const struct owner_reader *r, rp_event e)
     return RP_NONE;
 }
 
-/* Old profiles have call stacks of operators instead of Python frames. */
-static enum rp_code name_from_stack(struct owner_reader *r, rp_str stack,
-                                    struct rp_memory_owner *owner)
-{
-    struct stack_facts s;
-
-    look_at_stack(r, stack, &s);
-    s.op = NULL;
-    if (owner->phase == RP_PHASE_OTHER && s.optimizer)
-        owner->phase = RP_PHASE_OPTIMIZER;
-    owner->frees_gradients = owner->frees_gradients || s.frees_gradients;
-    return name_stack(r, &s, owner);
-}
-
 static enum rp_code own_span(struct owner_reader *r, rp_event span, uint32_t *out)
 {
     const struct rp_trace *t = r->t;
@@ -372,8 +357,18 @@ static enum rp_code own_span(struct owner_reader *r, rp_event span, uint32_t *ou
     }
     if (f.line != RP_NONE)
         owner.line = rp_trace_str(t, t->ev.name[f.line]);
-    else if (f.stack != RP_NONE)
-        RP_TRY(name_from_stack(r, f.stack, &owner));
+    else if (f.stack != RP_NONE) {
+        /* Old profiles have call stacks of operators instead of Python frames. */
+        rp_str stack = f.stack;
+        struct stack_facts s;
+
+        look_at_stack(r, stack, &s);
+        s.op = NULL;
+        if (owner.phase == RP_PHASE_OTHER && s.optimizer)
+            owner.phase = RP_PHASE_OPTIMIZER;
+        owner.frees_gradients = owner.frees_gradients || s.frees_gradients;
+        RP_TRY(name_stack(r, &s, &owner));
+    }
     r->out->has_modules = r->out->has_modules || f.nmodules;
     r->out->has_stacks = r->out->has_stacks || owner.line;
     RP_TRY(name_modules(r, f.modules, f.nmodules, &owner));
@@ -435,28 +430,6 @@ static enum rp_code span_of(struct owner_reader *r, rp_event e, rp_event *out)
     return RP_OK;
 }
 
-/* Equal places have equal owners, so each place is looked up only once. A place is the span around
-   an event, or its call stack. */
-static enum rp_code own_entry(struct owner_reader *r, struct rp_memory_entry *entry)
-{
-    rp_str stack = RP_NONE;
-    rp_event span;
-
-    RP_TRY(span_of(r, entry->event, &span));
-    if (!rp_arg_key_text(&r->stack, entry->event, &stack))
-        stack = RP_NONE;
-    uint64_t place = (uint64_t)stack << 32 | span;
-    uint32_t owner = rp_map_get(&r->of_place, place);
-    if (owner == RP_MAP_NONE) {
-        RP_TRY(stack == RP_NONE ? own_span(r, span, &owner) : own_stack(r, stack, span, &owner));
-        RP_TRY(rp_map_put(&r->of_place, place, owner, r->err));
-    }
-    entry->owner = owner;
-    r->out->has_backward =
-        r->out->has_backward || r->out->owners.at[owner].phase == RP_PHASE_BACKWARD;
-    return RP_OK;
-}
-
 /* Maps each sequence number to its first operator that does not run in the backward pass. */
 static enum rp_code map_forward(struct owner_reader *r)
 {
@@ -483,8 +456,26 @@ static enum rp_code own_all(struct owner_reader *r)
     RP_TRY(rp_arg_key_init(&r->stack, r->t, "Call stack", r->err));
     RP_TRY(map_forward(r));
     for (size_t i = 0; i < r->out->devices.n; i++)
-        for (size_t k = 0; k < r->out->devices.at[i].entries.n; k++)
-            RP_TRY(own_entry(r, &r->out->devices.at[i].entries.at[k]));
+        for (size_t k = 0; k < r->out->devices.at[i].entries.n; k++) {
+            /* Equal places have equal owners, so each place is looked up only once. A place is the
+               span around an event, or its call stack. */
+            rp_str stack = RP_NONE;
+            rp_event span;
+
+            RP_TRY(span_of(r, r->out->devices.at[i].entries.at[k].event, &span));
+            if (!rp_arg_key_text(&r->stack, r->out->devices.at[i].entries.at[k].event, &stack))
+                stack = RP_NONE;
+            uint64_t place = (uint64_t)stack << 32 | span;
+            uint32_t owner = rp_map_get(&r->of_place, place);
+            if (owner == RP_MAP_NONE) {
+                RP_TRY(stack == RP_NONE ? own_span(r, span, &owner)
+                                        : own_stack(r, stack, span, &owner));
+                RP_TRY(rp_map_put(&r->of_place, place, owner, r->err));
+            }
+            r->out->devices.at[i].entries.at[k].owner = owner;
+            r->out->has_backward =
+                r->out->has_backward || r->out->owners.at[owner].phase == RP_PHASE_BACKWARD;
+        }
     for (size_t i = 0; i < r->out->owners.n; i++)
         RP_TRY(find_block(r, &r->out->owners.at[i]));
     return RP_OK;

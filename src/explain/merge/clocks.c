@@ -230,19 +230,6 @@ static enum rp_code describe_clocks(struct merge_ctx *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ finding clocks */
 
-static void fill_input(struct merge_ctx *m, size_t r)
-{
-    const struct rp_merge_input *in = &m->in[r];
-
-    m->out->ranks[r] =
-        (struct rp_merge_rank){.rank = in->number, .path = in->path, .host = in->host};
-    m->out->source[r] = in->source;
-    m->out->in_source[r] = in->in_source;
-    while (m->out->pid_step <= (int64_t)in->part->processes)
-        m->out->pid_step *= 10;
-    m->comms[r] = &in->part->comm;
-}
-
 static enum rp_code alloc_ranks(struct merge_ctx *m, struct rp_err *err)
 {
     m->out->nranks = m->n;
@@ -377,8 +364,17 @@ enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool u
     if (n == 1 && ranks[0].part->nmessages)
         return join_processes(&m, err);
     RP_TRY(alloc_ranks(&m, err));
-    for (size_t r = 0; r < n; r++)
-        fill_input(&m, r);
+    for (size_t r = 0; r < n; r++) {
+        const struct rp_merge_input *in = &m.in[r];
+
+        m.out->ranks[r] =
+            (struct rp_merge_rank){.rank = in->number, .path = in->path, .host = in->host};
+        m.out->source[r] = in->source;
+        m.out->in_source[r] = in->in_source;
+        while (m.out->pid_step <= (int64_t)in->part->processes)
+            m.out->pid_step *= 10;
+        m.comms[r] = &in->part->comm;
+    }
     RP_TRY(find_clocks_of_hosts(&m, err));
     out->matched_by = rp_rendezvous_rule_names[m.rendezvous.rule];
     out->meeting_count = (int64_t)m.clocks.nrendezvous;

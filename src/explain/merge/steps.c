@@ -8,7 +8,6 @@
  */
 #include "explain/merge/merge.h"
 #include "trace/copy.h"
-#include "trace/names.h"
 #include "trace/unfold.h"
 
 #include <stdlib.h>
@@ -46,31 +45,27 @@ static int64_t nearest_gap(const struct stepping *s, const struct rp_clock_step 
     return at;
 }
 
-/* The communication of the device around a step: the begin of the last before it, and of the first
-   after it. */
-static struct rp_interval between_collectives(const struct rp_trace *t, int64_t from_ns)
+static enum rp_code undo_step(struct stepping *s, const struct rp_clock_step *step,
+                              struct rp_err *err)
 {
-    struct rp_interval out = {INT64_MIN, INT64_MAX};
+    const struct rp_trace *t = s->t;
 
+    /* The communication of the device around a step: the begin of the last before it, and of the
+       first after it. */
+    int64_t from_ns = step->from_ns;
+    struct rp_interval between = {INT64_MIN, INT64_MAX};
     for (rp_event e = 0; e < t->ev.n; e++) {
         int64_t ns = t->ev.ts_ns[e];
 
         if (!is_timed(t, e) || !rp_kind_is_device_work(t->ev.kind[e]) ||
             t->str.name_class[t->ev.name[e]] != RP_NAME_COMM)
             continue;
-        if (ns < from_ns && ns > out.begin_ns)
-            out.begin_ns = ns;
-        if (ns >= from_ns && ns < out.end_ns)
-            out.end_ns = ns;
+        if (ns < from_ns && ns > between.begin_ns)
+            between.begin_ns = ns;
+        if (ns >= from_ns && ns < between.end_ns)
+            between.end_ns = ns;
     }
-    return out;
-}
 
-static enum rp_code undo_step(struct stepping *s, const struct rp_clock_step *step,
-                              struct rp_err *err)
-{
-    const struct rp_trace *t = s->t;
-    struct rp_interval between = between_collectives(t, step->from_ns);
     int64_t on_threads = step->add_ns < 0 ? nearest_gap(s, step) : step->from_ns, id = INT64_MAX;
     bool divided = between.begin_ns != INT64_MIN && between.end_ns != INT64_MAX;
 

@@ -236,28 +236,6 @@ static size_t collect_unmatched(const struct rp_match_side *s, const struct rp_c
     return n;
 }
 
-/* Pairs operations with the same local hash whose operands agree, in the order of the file. */
-static enum rp_code pair_agreeing(struct match_ctx *t, const struct rp_computation *x,
-                                  const struct rp_computation *y)
-{
-    size_t n = collect_unmatched(&t->m->left, x, LOCAL, t->a),
-           m = collect_unmatched(&t->m->right, y, LOCAL, t->b);
-    size_t k = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        while (k < m && t->b[k].key < t->a[i].key)
-            k++;
-        for (size_t c = k; c < m && c < k + MOST_TRIES && t->b[c].key == t->a[i].key; c++)
-            if (free_pair(t, t->a[i].op, t->b[c].op) && operands_agree(t, t->a[i].op, t->b[c].op)) {
-                RP_TRY(make_pair(t, t->a[i].op, t->b[c].op));
-                break;
-            }
-        while (k < m && t->m->right.match[t->b[k].op] != RP_NONE)
-            k++;
-    }
-    return follow_pairs(t);
-}
-
 /* Pairs operations with the same key, in the order of the file. */
 static enum rp_code pair_by_key(struct match_ctx *t, const struct rp_computation *x,
                                 const struct rp_computation *y, enum key key)
@@ -282,28 +260,6 @@ static bool only_one(const struct keyed *list, size_t n, size_t i)
 {
     return (i == 0 || list[i - 1].key != list[i].key) &&
            (i + 1 == n || list[i + 1].key != list[i].key);
-}
-
-/* Pairs operations whose anonymous hash is unique on both sides. */
-static enum rp_code pair_unique(struct match_ctx *t, const struct rp_computation *x,
-                                const struct rp_computation *y)
-{
-    size_t n = collect_unmatched(&t->m->left, x, ANONYMOUS, t->a);
-    size_t m = collect_unmatched(&t->m->right, y, ANONYMOUS, t->b), i = 0, k = 0;
-
-    while (i < n && k < m) {
-        if (t->a[i].key < t->b[k].key) {
-            i++;
-        } else if (t->a[i].key > t->b[k].key) {
-            k++;
-        } else {
-            if (only_one(t->a, n, i) && only_one(t->b, m, k))
-                RP_TRY(make_pair(t, t->a[i].op, t->b[k].op));
-            i++;
-            k++;
-        }
-    }
-    return RP_OK;
 }
 
 /* Goes from the pairs so far to their operands, as long as the local hashes are the same. */
@@ -339,7 +295,23 @@ static enum rp_code match_computations(struct match_ctx *t, struct pair pair)
         /* If parameter numbers are ignored, matching starts from the results. */
         if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
             RP_TRY(make_pair(t, x->root, y->root));
-        RP_TRY(pair_unique(t, x, y));
+
+        /* Pair operations whose anonymous hash is unique on both sides. */
+        size_t n = collect_unmatched(&t->m->left, x, ANONYMOUS, t->a);
+        size_t m = collect_unmatched(&t->m->right, y, ANONYMOUS, t->b), i = 0, k = 0;
+        while (i < n && k < m) {
+            if (t->a[i].key < t->b[k].key) {
+                i++;
+            } else if (t->a[i].key > t->b[k].key) {
+                k++;
+            } else {
+                if (only_one(t->a, n, i) && only_one(t->b, m, k))
+                    RP_TRY(make_pair(t, t->a[i].op, t->b[k].op));
+                i++;
+                k++;
+            }
+        }
+
         RP_TRY(pair_operands_down(t));
         RP_TRY(follow_pairs(t));
     }
@@ -347,7 +319,24 @@ static enum rp_code match_computations(struct match_ctx *t, struct pair pair)
     if (x->root != RP_NONE && y->root != RP_NONE && free_pair(t, x->root, y->root))
         RP_TRY(make_pair(t, x->root, y->root));
     RP_TRY(follow_pairs(t));
-    RP_TRY(pair_agreeing(t, x, y));
+
+    /* Pair operations with the same local hash whose operands agree, in the order of the file. */
+    size_t n = collect_unmatched(&t->m->left, x, LOCAL, t->a),
+           m = collect_unmatched(&t->m->right, y, LOCAL, t->b);
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        while (k < m && t->b[k].key < t->a[i].key)
+            k++;
+        for (size_t c = k; c < m && c < k + MOST_TRIES && t->b[c].key == t->a[i].key; c++)
+            if (free_pair(t, t->a[i].op, t->b[c].op) && operands_agree(t, t->a[i].op, t->b[c].op)) {
+                RP_TRY(make_pair(t, t->a[i].op, t->b[c].op));
+                break;
+            }
+        while (k < m && t->m->right.match[t->b[k].op] != RP_NONE)
+            k++;
+    }
+    RP_TRY(follow_pairs(t));
+
     RP_TRY(pair_by_key(t, x, y, LOCAL));
     return pair_by_key(t, x, y, OPCODE);
 }

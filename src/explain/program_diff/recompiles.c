@@ -9,8 +9,6 @@
 
 #include "base/order.h"
 
-#include <string.h>
-
 enum { MOST_CANDIDATES = 32 }; /* earlier graphs that are considered, newest first */
 
 /* ---- similarity ---- */

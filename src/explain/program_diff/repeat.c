@@ -18,7 +18,6 @@
 #include "program/order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { RADII = 6, SMALL_RADII = 3, MOST_USERS = 16 };
 

@@ -119,21 +119,6 @@ static enum rp_code list_kernels(struct kinds_ctx *c, struct rp_err *err)
 
 /* ------------------------------------------------------------------ which are alike */
 
-/* Counts the kernels of a step by name, and lists the names. */
-static void count_step(struct kinds_ctx *c, uint32_t step)
-{
-    c->ndistinct = 0;
-    for (uint32_t i = c->first[step]; i < c->first[step + 1]; i++)
-        if (!c->count[c->ids[i]]++)
-            c->distinct[c->ndistinct++] = c->ids[i];
-}
-
-static void forget_step(struct kinds_ctx *c)
-{
-    for (uint32_t i = 0; i < c->ndistinct; i++)
-        c->count[c->distinct[i]] = 0;
-}
-
 /* Whether the step that is counted is of a kind. */
 static bool is_like(const struct kinds_ctx *c, uint32_t step, const struct work_kind *k)
 {
@@ -153,7 +138,12 @@ static enum rp_code add_step(struct kinds_ctx *c, uint32_t step, struct rp_err *
     struct work_kind *k;
     size_t i;
 
-    count_step(c, step);
+    /* Count the kernels of a step by name, and list the names. */
+    c->ndistinct = 0;
+    for (uint32_t m = c->first[step]; m < c->first[step + 1]; m++)
+        if (!c->count[c->ids[m]]++)
+            c->distinct[c->ndistinct++] = c->ids[m];
+
     for (i = 0; i < c->n && !is_like(c, step, &c->kinds[i]); i++)
         ;
     if (i == c->n && c->n < MOST_WORKS) {
@@ -164,7 +154,8 @@ static enum rp_code add_step(struct kinds_ctx *c, uint32_t step, struct rp_err *
         RP_TRY(rp_arena_check(&c->scratch, "comparing steps", err));
         memcpy(k->count, c->count, c->nnames * sizeof *k->count);
     }
-    forget_step(c);
+    for (uint32_t j = 0; j < c->ndistinct; j++)
+        c->count[c->distinct[j]] = 0;
     if (i == MOST_WORKS) {
         c->n = MOST_WORKS + 1;
         return RP_OK;

@@ -75,25 +75,6 @@ static bool roof_wants(const struct rp_field *f)
     return f->title != NULL;
 }
 
-/* A piece is its state and, if idle, cause in one number; then its time, or the time of each state
-   if it is mixed. */
-static void put_pieces(struct rp_out *to, const struct rp_view_lane *lane)
-{
-    struct rp_web_bytes bytes;
-
-    rp_web_bytes_begin(&bytes, to);
-    for (size_t i = 0; i < lane->npieces; i++) {
-        const struct rp_lane_piece *p = &lane->pieces[i];
-
-        rp_web_bytes_number(&bytes, (uint64_t)p->state | (uint64_t)p->cause << 3);
-        if (p->state != RP_LANE_MIXED)
-            rp_web_bytes_number(&bytes, (uint64_t)p->ns[p->state]);
-        for (int s = 0; p->state == RP_LANE_MIXED && s < RP_LANE_STATES; s++)
-            rp_web_bytes_number(&bytes, (uint64_t)p->ns[s]);
-    }
-    rp_web_bytes_end(&bytes);
-}
-
 static void put_lanes(struct rp_out *to, const struct rp_report_view *view)
 {
     rp_out_printf(to, "\"span_ns\":%" PRId64 ",\"aligned\":%s,\"on_host\":%s,\"left_out\":%zu,\n",
@@ -111,7 +92,22 @@ static void put_lanes(struct rp_out *to, const struct rp_report_view *view)
         rp_out_text(to, i ? ",\n[" : "[");
         rp_out_escaped(to, RP_IN_SCRIPT, lane->name);
         rp_out_printf(to, ",%" PRId64 ",%" PRId64 ",%d,", lane->rank, lane->at_ns, lane->is_main);
-        put_pieces(to, lane);
+
+        /* A piece is its state and, if idle, cause in one number; then its time, or the time of
+           each state if it is mixed. */
+        struct rp_web_bytes bytes;
+        rp_web_bytes_begin(&bytes, to);
+        for (size_t k = 0; k < lane->npieces; k++) {
+            const struct rp_lane_piece *p = &lane->pieces[k];
+
+            rp_web_bytes_number(&bytes, (uint64_t)p->state | (uint64_t)p->cause << 3);
+            if (p->state != RP_LANE_MIXED)
+                rp_web_bytes_number(&bytes, (uint64_t)p->ns[p->state]);
+            for (int s = 0; p->state == RP_LANE_MIXED && s < RP_LANE_STATES; s++)
+                rp_web_bytes_number(&bytes, (uint64_t)p->ns[s]);
+        }
+        rp_web_bytes_end(&bytes);
+
         rp_out_char(to, ']');
     }
     rp_out_text(to, "],\n");

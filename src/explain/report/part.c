@@ -15,7 +15,6 @@
 #include "result/print_units.h"
 #include "trace/device_calls.h"
 #include "trace/meta.h"
-#include "trace/names.h"
 #include "trace/words.h"
 
 #include <stdlib.h>

@@ -153,14 +153,6 @@ static enum rp_pause first_cause(const struct pause_ctx *w, rp_event *span)
     return RP_PAUSE_NOTHING;
 }
 
-static void release_threads(struct pause_ctx *w)
-{
-    for (int c = 0; c < RP_PAUSES; c++)
-        rp_ordered_release(&w->shown[c]);
-    rp_vec_release(&w->due);
-    rp_vec_release(&w->cause);
-}
-
 /* ------------------------------------------------------------------ pauses */
 
 static bool in_step(const struct rp_trace *t, int64_t at_ns)
@@ -205,16 +197,6 @@ static bool recording_paused(const struct pause_ctx *w, int64_t begin_ns, int64_
 
     RP_LOWER_BOUND(i, w->paused.n, w->paused.at[i] < begin_ns);
     return i < w->paused.n && w->paused.at[i] < end_ns;
-}
-
-/* "decode at image.py:88, waiting for the GIL" */
-static const char *sampled_text(const struct pause_ctx *w, struct rp_arena *arena)
-{
-    const struct rp_sampled_place *place = rp_sampled_main(&w->sampled, 0);
-
-    return place ? rp_arena_textf(arena, "%s%s", rp_sampled_text(&w->sampled, place, false, arena),
-                                  rp_sampled_gil(&w->sampled, place, arena))
-                 : NULL;
 }
 
 static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end_ns,
@@ -297,10 +279,20 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
             out->mainly[c] = rp_arena_text(arena, rp_trace_str(trace, w.most[c]));
         rp_vec_release(&w.weight[c]);
     }
-    if (code == RP_OK)
-        out->mainly[RP_PAUSE_NOTHING] = sampled_text(&w, arena);
+    if (code == RP_OK) {
+        /* "decode at image.py:88, waiting for the GIL" */
+        const struct rp_sampled_place *place = rp_sampled_main(&w.sampled, 0);
+
+        out->mainly[RP_PAUSE_NOTHING] =
+            place ? rp_arena_textf(arena, "%s%s", rp_sampled_text(&w.sampled, place, false, arena),
+                                   rp_sampled_gil(&w.sampled, place, arena))
+                  : NULL;
+    }
     rp_sampled_release(&w.sampled);
-    release_threads(&w);
+    for (int c = 0; c < RP_PAUSES; c++)
+        rp_ordered_release(&w.shown[c]);
+    rp_vec_release(&w.due);
+    rp_vec_release(&w.cause);
     rp_vec_release(&w.paused);
     return code == RP_OK ? rp_arena_check(arena, "explaining pauses", err) : code;
 }

@@ -97,26 +97,6 @@ static enum rp_code collect_calls(struct op_calls *c, const struct rp_work *work
     return RP_OK;
 }
 
-/* How many of the longest calls of an operator take half of its time; 0 if they are not few. */
-static enum rp_code count_heavy(struct op_calls *c, struct op_kind *k, struct rp_err *err)
-{
-    int64_t left = k->total_ns / 2;
-    size_t i;
-
-    c->times.n = 0;
-    for (i = 0; i < c->list.n; i++)
-        if (c->t->ev.name[c->list.at[i].op] == k->name)
-            RP_TRY(rp_vec_push(&c->times, c->list.at[i].ns, err));
-    rp_ns_sort(c->times.at, c->times.n);
-    for (i = c->times.n; i > 0 && left > 0; i--)
-        left -= c->times.at[i - 1];
-    k->heavy = (int64_t)(c->times.n - i);
-    k->median_ns = c->times.at[c->times.n / 2];
-    if (k->heavy > k->count / FEW_CALLS || c->times.at[i] / UNEQUAL < k->median_ns)
-        k->heavy = 0;
-    return RP_OK;
-}
-
 /* Among operators with few such calls, the one that takes most time. */
 static enum rp_code worst_kind(struct op_calls *c, int64_t device_ns, const struct op_kind **out,
                                struct rp_err *err)
@@ -128,7 +108,23 @@ static enum rp_code worst_kind(struct op_calls *c, int64_t device_ns, const stru
         if (k->count < FEW_CALLS || (double)k->total_ns < LEAST_SHARE * (double)device_ns ||
             (*out && k->total_ns <= (*out)->total_ns))
             continue;
-        RP_TRY(count_heavy(c, k, err));
+
+        /* How many of the longest calls of an operator take half of its time; 0 if they are not
+         * few. */
+        int64_t left = k->total_ns / 2;
+        size_t m;
+        c->times.n = 0;
+        for (m = 0; m < c->list.n; m++)
+            if (c->t->ev.name[c->list.at[m].op] == k->name)
+                RP_TRY(rp_vec_push(&c->times, c->list.at[m].ns, err));
+        rp_ns_sort(c->times.at, c->times.n);
+        for (m = c->times.n; m > 0 && left > 0; m--)
+            left -= c->times.at[m - 1];
+        k->heavy = (int64_t)(c->times.n - m);
+        k->median_ns = c->times.at[c->times.n / 2];
+        if (k->heavy > k->count / FEW_CALLS || c->times.at[m] / UNEQUAL < k->median_ns)
+            k->heavy = 0;
+
         if (k->heavy)
             *out = k;
     }

@@ -145,24 +145,6 @@ static const char *pause_name(struct rp_report_ctx *j, int cause)
                : name;
 }
 
-/* Without a device: adds time without an operator, by what ran instead. */
-static void add_pauses(struct rp_report_ctx *j)
-{
-    int64_t pause[RP_PAUSES] = {0};
-
-    for (size_t r = 0; r < j->n; r++)
-        for (int c = 0; c < RP_PAUSES; c++)
-            rp_ns_add(&pause[c], rp_report_ctx_part(j, r)->pauses.ns[c]);
-    for (int c = 0; c < RP_PAUSES; c++)
-        add_part(j, pause_name(j, c), pause[c],
-                 c == RP_PAUSE_NOTHING && rp_report_is_sampled(rp_report_ctx_part(j, 0))
-                     ? "no operator was recorded: see the lines below"
-                 : !rp_report_ctx_part(j, 0)->by_calls ? rp_pause_docs[c]
-                 : c == RP_PAUSE_SPAN    ? "MPI_Init, MPI_Finalize, and what returns at once"
-                 : c == RP_PAUSE_NOTHING ? "before the first or after the last call"
-                                         : rp_pause_docs[c]);
-}
-
 /* Adds idle time by cause, the largest first. */
 static void add_idle(struct rp_report_ctx *j)
 {
@@ -189,7 +171,20 @@ static void add_idle(struct rp_report_ctx *j)
                  rp_gap_cause_docs[best]);
         cause[best] = 0;
     }
-    add_pauses(j);
+
+    /* Without a device: adds time without an operator, by what ran instead. */
+    int64_t pause[RP_PAUSES] = {0};
+    for (size_t r = 0; r < j->n; r++)
+        for (int c = 0; c < RP_PAUSES; c++)
+            rp_ns_add(&pause[c], rp_report_ctx_part(j, r)->pauses.ns[c]);
+    for (int c = 0; c < RP_PAUSES; c++)
+        add_part(j, pause_name(j, c), pause[c],
+                 c == RP_PAUSE_NOTHING && rp_report_is_sampled(rp_report_ctx_part(j, 0))
+                     ? "no operator was recorded: see the lines below"
+                 : !rp_report_ctx_part(j, 0)->by_calls ? rp_pause_docs[c]
+                 : c == RP_PAUSE_SPAN    ? "MPI_Init, MPI_Finalize, and what returns at once"
+                 : c == RP_PAUSE_NOTHING ? "before the first or after the last call"
+                                         : rp_pause_docs[c]);
 }
 
 static const char *work_word(const struct rp_report_ctx *j)
@@ -626,14 +621,6 @@ static bool wants_view(const struct rp_settings *settings)
     return rp_settings_has(settings, "html") || rp_settings_has(settings, "svg");
 }
 
-static void fill_kinds(struct rp_report_ctx *j)
-{
-    for (size_t r = 0; r < j->n && !j->out->nkinds; r++) {
-        j->out->kinds = rp_report_ctx_part(j, r)->kinds;
-        j->out->nkinds = rp_report_ctx_part(j, r)->nkinds;
-    }
-}
-
 /* The ranks of a server work on the same requests, so one of them is shown. */
 static void fill_requests(struct rp_report_ctx *j)
 {
@@ -670,7 +657,10 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     fill_step(&j);
     rp_report_fill_found(&j);
     RP_TRY(rp_report_sum_phases(ranks, j.arena, out, err));
-    fill_kinds(&j);
+    for (size_t r = 0; r < j.n && !j.out->nkinds; r++) {
+        j.out->kinds = rp_report_ctx_part(&j, r)->kinds;
+        j.out->nkinds = rp_report_ctx_part(&j, r)->nkinds;
+    }
     fill_requests(&j);
     fill_lost(&j);
     RP_TRY(rp_report_join_samples(ranks, j.arena, out, err));
@@ -736,25 +726,6 @@ static enum rp_code report_view(const struct rp_loaded *loaded, const struct rp_
                                hints->user, &part->arena, &data->roof, err);
 }
 
-static enum rp_code report_rank_with(const struct rp_loaded *loaded, const struct rp_scope *scope,
-                                     const struct rp_settings *settings,
-                                     const struct rp_report_hints *hints, struct rp_rank_part *part,
-                                     struct rp_err *err)
-{
-    struct rp_report_part *out = part->data;
-
-    RP_TRY(rp_report_rank(loaded->trace, scope, hints, &part->arena, out, err));
-    RP_TRY(rp_trace_host(loaded->trace, loaded->source->name, &part->arena, &out->host, err));
-    if (!out->collectives.host)
-        out->collectives.host = out->host;
-    if (rp_settings_flag(settings, "start-up") && !scope->limited)
-        RP_TRY(rp_report_measure_start(loaded->trace, out, err));
-    RP_TRY(rp_report_find_lines(loaded, scope, &part->arena, out, err));
-    if (wants_view(settings))
-        RP_TRY(report_view(loaded, scope, settings, hints, part, err));
-    return rp_report_trim(out, err);
-}
-
 static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                                 const struct rp_settings *settings, struct rp_rank_part *part,
                                 struct rp_err *err)
@@ -766,7 +737,18 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
                                     .user = &programs};
 
     RP_TRY(rp_program_costs_init(&programs, loaded, NULL, err));
-    return report_rank_with(loaded, scope, settings, &hints, part, err);
+
+    struct rp_report_part *out = part->data;
+    RP_TRY(rp_report_rank(loaded->trace, scope, &hints, &part->arena, out, err));
+    RP_TRY(rp_trace_host(loaded->trace, loaded->source->name, &part->arena, &out->host, err));
+    if (!out->collectives.host)
+        out->collectives.host = out->host;
+    if (rp_settings_flag(settings, "start-up") && !scope->limited)
+        RP_TRY(rp_report_measure_start(loaded->trace, out, err));
+    RP_TRY(rp_report_find_lines(loaded, scope, &part->arena, out, err));
+    if (wants_view(settings))
+        RP_TRY(report_view(loaded, scope, settings, &hints, part, err));
+    return rp_report_trim(out, err);
 }
 
 /* The page also shows what the answer is based on. */

@@ -125,22 +125,6 @@ static rp_event entrance_of(const struct rp_op_costs *costs, const struct rp_cos
     return RP_NONE;
 }
 
-static enum rp_code count_inputs(struct rp_speed_sums *out, const struct rp_op_costs *costs,
-                                 const struct rp_cost_call *call, struct rp_inputs *in,
-                                 struct rp_err *err)
-{
-    const struct rp_trace *t = costs->trace;
-    rp_event op = entrance_of(costs, call);
-    rp_str dims;
-
-    if (op == RP_NONE || !rp_arg_key_text(&costs->dims, op, &dims))
-        return RP_OK;
-    RP_TRY(rp_inputs_parse(in, rp_trace_str(t, t->ev.name[op]), rp_trace_str(t, dims), NULL, NULL,
-                           NULL, err));
-    add_inputs(out, in);
-    return RP_OK;
-}
-
 enum rp_code rp_speed_add_calls(struct rp_speed_sums *out, const struct rp_work *work,
                                 const struct rp_op_costs *costs, const struct rp_cost_calls *calls,
                                 const struct rp_cost_peaks *peaks, int64_t from_ns,
@@ -155,7 +139,15 @@ enum rp_code rp_speed_add_calls(struct rp_speed_sums *out, const struct rp_work 
         if (work->items.at[call->item].begin_ns < from_ns)
             continue;
         add_call(out, &costs->costs.at[call->cost], call, peaks);
-        RP_TRY(count_inputs(out, costs, call, &in, err));
+
+        const struct rp_trace *t = costs->trace;
+        rp_event op = entrance_of(costs, call);
+        rp_str dims;
+        if (op == RP_NONE || !rp_arg_key_text(&costs->dims, op, &dims))
+            continue;
+        RP_TRY(rp_inputs_parse(&in, rp_trace_str(t, t->ev.name[op]), rp_trace_str(t, dims), NULL,
+                               NULL, NULL, err));
+        add_inputs(out, &in);
     }
     return RP_OK;
 }

@@ -53,26 +53,6 @@ static void hint_at_marks(struct rp_report_ctx *j)
                                          ours ? " (also of 'record')" : ""));
 }
 
-/* "without the recorder at most about 31.2 ms of 40.9 ms a step": steps without detail still have
-   CUPTI attached. A host that runs ahead of its device was measured in its own steps: if these are
-   shorter than what the device needs, they say nothing. */
-static void say_unrecorded(struct rp_report_ctx *j)
-{
-    const struct rp_trace_life *life = &rp_report_ctx_part(j, 0)->life;
-    const struct rp_breakdown *judged = &rp_report_ctx_part(j, 0)->whole;
-    struct rp_report_root *out = j->out;
-
-    if (life->unrecorded_ns <= 0 || life->recorded_ns <= 0 || out->step_ns == RP_ABSENT_I64 ||
-        (double)life->unrecorded_ns * (double)judged->window_ns <
-            (double)life->recorded_ns * (double)judged->busy_ns)
-        return;
-    out->unprofiled_ns =
-        (int64_t)((double)out->step_ns * (double)life->unrecorded_ns / (double)life->recorded_ns);
-    out->profiler_text = rp_arena_textf(
-        j->arena, "without the recorder at most about %s of %s a step: measured while recording",
-        rp_report_ctx_time(j, out->unprofiled_ns), rp_report_ctx_time(j, out->step_ns));
-}
-
 static void note_without_detail(struct rp_report_ctx *j, const struct rp_report_part *p)
 {
     const struct rp_outside *o = &p->outside;
@@ -88,12 +68,15 @@ static void note_without_detail(struct rp_report_ctx *j, const struct rp_report_
                                          p->nsteps - (size_t)o->without_detail, p->nsteps, device));
 }
 
-/* Notes which exceptions ended the program: often only the first of several ranks tells the cause.
- */
-static void note_ends(struct rp_report_ctx *j)
+void rp_report_note_steps(struct rp_report_ctx *j)
 {
-    size_t n = 0;
+    const struct rp_report_part *p = rp_report_ctx_part(j, 0);
+    const struct rp_outside *o = &p->outside;
 
+    /* Note which exceptions ended the program: often only the first of several ranks tells the
+     * cause.
+     */
+    size_t n = 0;
     for (size_t r = 0; r < j->n; r++) {
         const char *ended = rp_report_ctx_part(j, r)->ended;
 
@@ -105,14 +88,6 @@ static void note_ends(struct rp_report_ctx *j)
     if (n > ENDS_SAID)
         rp_report_add_note(
             j, rp_arena_textf(j->arena, "%zu more ranks ended by an exception", n - ENDS_SAID));
-}
-
-void rp_report_note_steps(struct rp_report_ctx *j)
-{
-    const struct rp_report_part *p = rp_report_ctx_part(j, 0);
-    const struct rp_outside *o = &p->outside;
-
-    note_ends(j);
 
     if (p->limited)
         return;
@@ -121,7 +96,22 @@ void rp_report_note_steps(struct rp_report_ctx *j)
     if (o->without_detail)
         note_without_detail(j, p);
     rp_report_add_note(j, rp_outside_text(o, p->whole.window_ns, j->arena));
-    say_unrecorded(j);
+
+    /* "without the recorder at most about 31.2 ms of 40.9 ms a step": steps without detail still
+       have CUPTI attached. A host that runs ahead of its device was measured in its own steps: if
+       these are shorter than what the device needs, they say nothing. */
+    const struct rp_trace_life *life = &rp_report_ctx_part(j, 0)->life;
+    const struct rp_breakdown *judged = &rp_report_ctx_part(j, 0)->whole;
+    struct rp_report_root *out = j->out;
+    if (life->unrecorded_ns <= 0 || life->recorded_ns <= 0 || out->step_ns == RP_ABSENT_I64 ||
+        (double)life->unrecorded_ns * (double)judged->window_ns <
+            (double)life->recorded_ns * (double)judged->busy_ns)
+        return;
+    out->unprofiled_ns =
+        (int64_t)((double)out->step_ns * (double)life->unrecorded_ns / (double)life->recorded_ns);
+    out->profiler_text = rp_arena_textf(
+        j->arena, "without the recorder at most about %s of %s a step: measured while recording",
+        rp_report_ctx_time(j, out->unprofiled_ns), rp_report_ctx_time(j, out->step_ns));
 }
 
 void rp_report_fill_found(struct rp_report_ctx *j)

@@ -7,7 +7,6 @@
 #include "result/print_units.h"
 
 #include <math.h>
-#include <string.h>
 
 #define HALF_DIGIT 0.0005
 RP_FACT(HALF_DIGIT, "of the step", "percentages are printed with one digit behind the point");

@@ -200,13 +200,15 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
-/* The name, and for rows by shape also shape and format, one after the other. */
-static enum rp_code key_text(struct roof_join *j, const struct rp_roof_group *g, bool shaped,
-                             struct rp_err *err)
+static enum rp_code add_group(struct roof_join *j, const struct rp_roof_group *g, bool shaped,
+                              struct rp_err *err)
 {
+    size_t known = j->groups.n;
+    uint32_t id;
+
+    /* The name, and for rows by shape also shape and format, one after the other. */
     const char *parts[] = {g->name, shaped ? g->shape : NULL, shaped ? g->type : NULL,
                            shaped && g->missing ? "-" : NULL};
-
     j->text.n = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         size_t n = parts[i] ? strlen(parts[i]) : 0;
@@ -216,16 +218,7 @@ static enum rp_code key_text(struct roof_join *j, const struct rp_roof_group *g,
         j->text.n += n;
         j->text.at[j->text.n++] = '\1';
     }
-    return RP_OK;
-}
 
-static enum rp_code add_group(struct roof_join *j, const struct rp_roof_group *g, bool shaped,
-                              struct rp_err *err)
-{
-    size_t known = j->groups.n;
-    uint32_t id;
-
-    RP_TRY(key_text(j, g, shaped, err));
     RP_TRY(rp_strtab_intern(&j->keys, j->text.at, j->text.n, &id, err));
     while (j->groups.n <= id) { /* the empty text is first */
         struct rp_roof_group none = {0};

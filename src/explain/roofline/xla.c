@@ -8,7 +8,6 @@
 #include "explain/roofline/xla.h"
 
 #include "base/decides.h"
-#include "base/text.h"
 #include "cost/attention.h"
 #include "dataset/load_program.h"
 #include "explain/xla_programs.h"

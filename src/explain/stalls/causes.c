@@ -312,27 +312,6 @@ static const char *thread_text(const struct stall_ctx *ctx, rp_event e)
                        : rp_arena_textf(ctx->arena, "%lld", (long long)track->native_id);
 }
 
-/* Finds where the thread was meanwhile, by samples of its stack. */
-static enum rp_code find_sampled(struct stall_ctx *ctx, rp_event call, struct rp_stall *out,
-                                 struct rp_err *err)
-{
-    const struct rp_sampled_place *place = NULL;
-    struct rp_sampled sampled;
-    enum rp_code code = rp_sampled_init(&sampled, ctx->t, err);
-
-    if (code == RP_OK)
-        code = rp_sampled_add(&sampled, 0, ctx->t->ev.track[call], ctx->t->ev.ts_ns[call],
-                              rp_event_end_ns(ctx->t, call), err);
-    if (code == RP_OK)
-        place = rp_sampled_main(&sampled, 0);
-    if (place)
-        out->sampled =
-            rp_arena_textf(ctx->arena, "%s%s", rp_sampled_text(&sampled, place, false, ctx->arena),
-                           rp_sampled_gil(&sampled, place, ctx->arena));
-    rp_sampled_release(&sampled);
-    return code;
-}
-
 static enum rp_code describe_call(struct stall_ctx *ctx, const struct ready_in *ready,
                                   struct rp_stall *out, struct rp_err *err)
 {
@@ -356,7 +335,22 @@ static enum rp_code describe_call(struct stall_ctx *ctx, const struct ready_in *
     RP_TRY(find_cause(ctx, e, allocates, ready, &out->why, &during, err));
     if (during != RP_NONE && during != e)
         out->during = trace_text(ctx, ev->name[during]);
-    return find_sampled(ctx, e, out, err);
+
+    /* Find where the thread was meanwhile, by samples of its stack. */
+    const struct rp_sampled_place *place = NULL;
+    struct rp_sampled sampled;
+    enum rp_code code = rp_sampled_init(&sampled, ctx->t, err);
+    if (code == RP_OK)
+        code = rp_sampled_add(&sampled, 0, ctx->t->ev.track[e], ctx->t->ev.ts_ns[e],
+                              rp_event_end_ns(ctx->t, e), err);
+    if (code == RP_OK)
+        place = rp_sampled_main(&sampled, 0);
+    if (place)
+        out->sampled =
+            rp_arena_textf(ctx->arena, "%s%s", rp_sampled_text(&sampled, place, false, ctx->arena),
+                           rp_sampled_gil(&sampled, place, ctx->arena));
+    rp_sampled_release(&sampled);
+    return code;
 }
 
 static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *scope,

@@ -508,28 +508,6 @@ static void fill_notes(struct stall_sums *j)
                     (long long)j->rule.calls));
 }
 
-/* The limit is for the lists of the text output: rows and single stalls. */
-static void limit_lists(struct stall_sums *j, int64_t limit)
-{
-    struct rp_stalls_root *out = j->out;
-
-    out->stall_count = (int64_t)j->nstalls;
-    out->stalls = j->stalls;
-    out->nstalls = j->nstalls;
-    rp_sort(j->stalls, j->nstalls, sizeof *j->stalls, by_length);
-    if (limit > 0 && out->nstalls > (size_t)limit)
-        out->nstalls = (size_t)limit;
-    if (limit > 0 && out->nrows > (size_t)limit)
-        out->nrows = (size_t)limit;
-    if (!strcmp(out->by, "name")) {
-        out->named = out->rows;
-        out->nnamed = out->nrows;
-    } else {
-        out->plain = out->rows;
-        out->nplain = out->nrows;
-    }
-}
-
 static enum rp_code stalls_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                                 struct rp_result *result, struct rp_err *err)
 {
@@ -551,7 +529,26 @@ static enum rp_code stalls_join(const struct rp_ranks *ranks, const struct rp_se
     fill_hints(&j);
     fill_summary(&j);
     fill_notes(&j);
-    limit_lists(&j, rp_settings_int(settings, "limit"));
+
+    /* The limit is for the lists of the text output: rows and single stalls. */
+    int64_t limit = rp_settings_int(settings, "limit");
+    struct rp_stalls_root *out = j.out;
+    out->stall_count = (int64_t)j.nstalls;
+    out->stalls = j.stalls;
+    out->nstalls = j.nstalls;
+    rp_sort(j.stalls, j.nstalls, sizeof *j.stalls, by_length);
+    if (limit > 0 && out->nstalls > (size_t)limit)
+        out->nstalls = (size_t)limit;
+    if (limit > 0 && out->nrows > (size_t)limit)
+        out->nrows = (size_t)limit;
+    if (!strcmp(out->by, "name")) {
+        out->named = out->rows;
+        out->nnamed = out->nrows;
+    } else {
+        out->plain = out->rows;
+        out->nplain = out->nrows;
+    }
+
     return rp_arena_check(j.arena, "adding up stalls", err);
 }
 

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { AT_BEGIN, AT_MIDDLE, AT_END, MOMENTS };
 

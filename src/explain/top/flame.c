@@ -32,11 +32,16 @@ static int64_t base_of(const struct boxes *b, size_t i)
     return b->base ? b->base[i].self : 0;
 }
 
-/* Computes widths with callees; for the base, it uses `rest`. */
-static void measure(struct boxes *b)
+static enum rp_code boxes_init(struct boxes *b, struct rp_err *err)
 {
-    int64_t *base = b->rest[0];
+    b->width = calloc(b->n + 1, sizeof *b->width);
+    b->rest[0] = calloc(b->n + 1, sizeof *b->rest[0]);
+    b->rest[1] = calloc(b->n + 1, sizeof *b->rest[1]);
+    b->number = calloc(b->n + 1, sizeof *b->number);
+    RP_TRY(rp_err_need(b->width && b->rest[0] && b->rest[1] && b->number, err, "drawing stacks"));
 
+    /* Compute widths with callees; for the base, it uses `rest`. */
+    int64_t *base = b->rest[0];
     for (size_t i = b->n; i-- > 0;) {
         uint32_t up = b->nodes[i].parent;
 
@@ -51,14 +56,19 @@ static void measure(struct boxes *b)
         b->width[i] = b->width[i] > base[i] ? b->width[i] : base[i];
         base[i] = 0;
     }
-}
 
-/* Numbers the boxes; the weight of a narrow node goes to the nearest node around it that has
-   one. */
-static void number_boxes(struct boxes *b)
-{
+    size_t kept = b->n;
+    for (b->least = INT64_MIN; kept > BOXES; b->least = b->least > 0 ? 2 * b->least : 1) {
+        kept = 0;
+        for (size_t i = 0; i < b->n; i++)
+            kept += b->width[i] >= b->least;
+        if (kept <= BOXES || b->least > INT64_MAX / 2)
+            break;
+    }
+
+    /* Number the boxes; the weight of a narrow node goes to the nearest node around it that has
+       one. */
     uint32_t n = 0;
-
     for (size_t i = 0; i < b->n; i++) {
         uint32_t up = b->nodes[i].parent;
 
@@ -72,26 +82,7 @@ static void number_boxes(struct boxes *b)
         rp_ns_add(up == RP_NONE ? &b->outside[0] : &b->rest[0][up], b->nodes[i].self);
         rp_ns_add(up == RP_NONE ? &b->outside[1] : &b->rest[1][up], base_of(b, i));
     }
-}
 
-static enum rp_code boxes_init(struct boxes *b, struct rp_err *err)
-{
-    b->width = calloc(b->n + 1, sizeof *b->width);
-    b->rest[0] = calloc(b->n + 1, sizeof *b->rest[0]);
-    b->rest[1] = calloc(b->n + 1, sizeof *b->rest[1]);
-    b->number = calloc(b->n + 1, sizeof *b->number);
-    RP_TRY(rp_err_need(b->width && b->rest[0] && b->rest[1] && b->number, err, "drawing stacks"));
-    measure(b);
-
-    size_t kept = b->n;
-    for (b->least = INT64_MIN; kept > BOXES; b->least = b->least > 0 ? 2 * b->least : 1) {
-        kept = 0;
-        for (size_t i = 0; i < b->n; i++)
-            kept += b->width[i] >= b->least;
-        if (kept <= BOXES || b->least > INT64_MAX / 2)
-            break;
-    }
-    number_boxes(b);
     return RP_OK;
 }
 

@@ -496,13 +496,15 @@ RP_DECISION(
     "the two spans of a call of JAX differ by microseconds; a call inside of a call by more",
     "explain/the_two_spans_of_a_call_are_one");
 
-/* JAX records a call of a compiled function as two spans, one directly inside the other and almost
-   as long: the outer one is counted. Operators of other frameworks that call themselves are
-   separate calls. */
-static void join_same_calls(struct grouping *g)
+/* A recursive span has its own time, but its total is already included in the outer one. */
+static enum rp_code collect_spans(struct grouping *g, struct rp_err *err)
 {
-    const int64_t *dur = g->t->ev.dur_ns;
+    uint32_t group;
 
+    /* JAX records a call of a compiled function as two spans, one directly inside the other and
+       almost as long: the outer one is counted. Operators of other frameworks that call themselves
+       are separate calls. */
+    const int64_t *dur = g->t->ev.dur_ns;
     for (rp_event e = (rp_event)g->t->ev.n; g->by == RP_TOP_OP && e-- > 0;) {
         rp_event p = g->t->ev.parent[e];
 
@@ -514,14 +516,7 @@ static void join_same_calls(struct grouping *g)
         g->self.at[p] = rp_ns_sum(g->self.at[p], g->self.at[e]);
         g->self.at[e] = 0;
     }
-}
 
-/* A recursive span has its own time, but its total is already included in the outer one. */
-static enum rp_code collect_spans(struct grouping *g, struct rp_err *err)
-{
-    uint32_t group;
-
-    join_same_calls(g);
     for (rp_event e = 0; e < g->t->ev.n; e++) {
         bool inner;
 

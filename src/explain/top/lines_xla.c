@@ -6,7 +6,6 @@
 #include "explain/top/lines_xla.h"
 
 #include "base/decides.h"
-#include "base/text.h"
 #include "explain/xla_programs.h"
 #include "facts/xla_names.h"
 #include "program/opcodes.h"

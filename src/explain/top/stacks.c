@@ -121,25 +121,6 @@ static enum rp_code join_node(struct rp_stacks_tree *j, uint32_t parent, uint32_
     return rp_vec_push(&j->base, ((struct rp_stacks_weight){0, 0}), j->err);
 }
 
-/* Joins the nodes below `top`; `to` maps ids of the rank's nodes. */
-static enum rp_code join_nodes(struct rp_stacks_tree *j, const struct rp_stacks_part *part,
-                               bool as_base, uint32_t top, const uint32_t *frame, uint32_t *to)
-{
-    for (size_t i = 0; i < part->nodes.n; i++) {
-        const struct rp_stacks_node *n = &part->nodes.at[i];
-
-        RP_TRY(join_node(j, n->parent == RP_NONE ? top : to[n->parent], frame[n->frame], &to[i]));
-        if (as_base) {
-            rp_ns_add(&j->base.at[to[i]].self, n->self);
-            j->base.at[to[i]].count += n->count;
-        } else {
-            rp_ns_add(&j->nodes.at[to[i]].self, n->self);
-            j->nodes.at[to[i]].count += n->count;
-        }
-    }
-    return RP_OK;
-}
-
 /* Puts the runs of ranks beside each other. */
 static enum rp_code join_runs(struct rp_stacks_tree *j, const struct rp_stacks_part *part,
                               const uint32_t *frame, uint32_t rank)
@@ -173,7 +154,21 @@ static enum rp_code join_tree_of(struct rp_stacks_tree *j, const struct rp_stack
         RP_TRY(join_frame(j, &around, &top_frame));
     if (rank && j->split_ranks)
         RP_TRY(join_node(j, RP_NONE, top_frame, &top));
-    RP_TRY(join_nodes(j, part, as_base, top, frame, frame + part->frames.n));
+
+    /* Join the nodes below `top`; `to` maps ids of the rank's nodes. */
+    uint32_t *to = frame + part->frames.n;
+    for (size_t i = 0; i < part->nodes.n; i++) {
+        const struct rp_stacks_node *n = &part->nodes.at[i];
+        RP_TRY(join_node(j, n->parent == RP_NONE ? top : to[n->parent], frame[n->frame], &to[i]));
+        if (as_base) {
+            rp_ns_add(&j->base.at[to[i]].self, n->self);
+            j->base.at[to[i]].count += n->count;
+        } else {
+            rp_ns_add(&j->nodes.at[to[i]].self, n->self);
+            j->nodes.at[to[i]].count += n->count;
+        }
+    }
+
     RP_TRY(join_runs(j, part, frame, top_frame));
     rp_ns_add(as_base ? &j->base_whole : &j->whole, part->whole);
     rp_ns_add(&j->unread, part->unread);
@@ -201,26 +196,6 @@ enum rp_code rp_stacks_tree_add(struct rp_stacks_tree *j, const struct rp_stacks
     ids = malloc((part->frames.n + part->nodes.n + 1) * sizeof *ids);
     RP_TRY(rp_err_need(ids, j->err, "adding up ranks"));
     return join_tree_of(j, part, as_base, rank, ids);
-}
-
-/* Writes "main;step;load", or for the screen, which cuts the end of a long text, in reverse
-   order. */
-static void name_stack(struct rp_stacks_tree *j, struct rp_stacks_row *row)
-{
-    struct rp_arena_line down = {.arena = j->arena}, up = {.arena = j->arena};
-    RP_VEC(uint32_t) path = {0};
-
-    for (uint32_t n = row->node; n != RP_NONE; n = j->nodes.at[n].parent) {
-        rp_arena_addf(&up, "%s%s", up.n ? " < " : "", j->frames.at[j->nodes.at[n].frame].name);
-        if (rp_vec_push(&path, n, j->err) != RP_OK)
-            break;
-    }
-    while (path.n)
-        rp_arena_addf(&down, "%s%s", down.n ? ";" : "",
-                      j->frames.at[j->nodes.at[path.at[--path.n]].frame].name);
-    rp_vec_release(&path);
-    row->label = up.text ? up.text : "";
-    row->stack = down.text ? down.text : "";
 }
 
 /* The thread, step or rank of a node's stack; NULL if stacks are not split. */
@@ -299,8 +274,24 @@ static enum rp_code row_of(struct rp_stacks_tree *j, uint32_t node, uint32_t *ou
    together. */
 void rp_stacks_tree_name(struct rp_stacks_tree *j, struct rp_stacks_row *row)
 {
-    if (!strcmp(j->by, "stack"))
-        name_stack(j, row);
+    if (!strcmp(j->by, "stack")) {
+        /* Write "main;step;load", or for the screen, which cuts the end of a long text, in reverse
+           order. */
+        struct rp_arena_line down = {.arena = j->arena}, up = {.arena = j->arena};
+        RP_VEC(uint32_t) path = {0};
+
+        for (uint32_t n = row->node; n != RP_NONE; n = j->nodes.at[n].parent) {
+            rp_arena_addf(&up, "%s%s", up.n ? " < " : "", j->frames.at[j->nodes.at[n].frame].name);
+            if (rp_vec_push(&path, n, j->err) != RP_OK)
+                break;
+        }
+        while (path.n)
+            rp_arena_addf(&down, "%s%s", down.n ? ";" : "",
+                          j->frames.at[j->nodes.at[path.at[--path.n]].frame].name);
+        rp_vec_release(&path);
+        row->label = up.text ? up.text : "";
+        row->stack = down.text ? down.text : "";
+    }
 }
 
 /* ------------------------------------------------------------------ adding up */

@@ -119,21 +119,6 @@ static enum rp_code add_span(struct span_tree *s, rp_event e)
     return rp_stacks_add_path(s->to, parent, frame, s->err);
 }
 
-static enum rp_code make_span_tree(struct span_tree *s)
-{
-    const struct rp_trace *t = s->to->t;
-
-    s->to->out->of_spans = true;
-    s->to->out->unit_name = "time";
-    s->path = malloc(((size_t)t->ev.n + 1) * sizeof *s->path);
-    RP_TRY(rp_err_need(s->path, s->err, "making stacks"));
-    /* a span comes after the one around it */
-    for (rp_event e = 0; e < t->ev.n; e++)
-        if (t->ev.kind[e] == RP_KIND_PYTHON)
-            RP_TRY(add_span(s, e));
-    return RP_OK;
-}
-
 static void span_tree_release(struct span_tree *s)
 {
     free(s->path);
@@ -406,7 +391,16 @@ static enum rp_code stacks_of_spans(struct rp_stacks_adder *to, const struct rp_
 {
     RP_SCOPED(span_tree_release) struct span_tree s = {.to = to, .err = err};
 
-    RP_TRY(make_span_tree(&s));
+    struct span_tree *tree = &s;
+    const struct rp_trace *t = tree->to->t;
+    tree->to->out->of_spans = true;
+    tree->to->out->unit_name = "time";
+    tree->path = malloc(((size_t)t->ev.n + 1) * sizeof *tree->path);
+    RP_TRY(rp_err_need(tree->path, tree->err, "making stacks"));
+    /* a span comes after the one around it */
+    for (rp_event e = 0; e < t->ev.n; e++)
+        if (t->ev.kind[e] == RP_KIND_PYTHON)
+            RP_TRY(add_span(tree, e));
     if (is_of_device(to))
         RP_TRY(weigh_by_device(to, scope, &s, err));
     for (rp_track k = 0; k < to->t->ntracks && !is_of_device(to); k++)

@@ -282,17 +282,6 @@ static int by_sort(const void *pa, const void *pb, void *user)
     return strcmp(a->name, b->name);
 }
 
-static void sort_rows(struct top_join *j, const char *sort)
-{
-    size_t i, offset = SIZE_MAX; /* "name" */
-
-    for (i = 0; i < sizeof sorts / sizeof sorts[0]; i++)
-        if (!strcmp(sort, sorts[i].word))
-            offset = sorts[i].offset;
-    if (j->rows.n)
-        qsort_r(j->rows.at, j->rows.n, sizeof *j->rows.at, by_sort, &offset);
-}
-
 /* Whether rows may be inside each other, as those of host spans. */
 static bool is_nested(const char *by)
 {
@@ -455,7 +444,14 @@ enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, 
     if (code == RP_OK)
         code = make_rows(&j, out->whole_ns, err);
     if (code == RP_OK) {
-        sort_rows(&j, sort);
+        struct top_join *k = &j;
+        size_t i, offset = SIZE_MAX; /* "name" */
+
+        for (i = 0; i < sizeof sorts / sizeof sorts[0]; i++)
+            if (!strcmp(sort, sorts[i].word))
+                offset = sorts[i].offset;
+        if (k->rows.n)
+            qsort_r(k->rows.at, k->rows.n, sizeof *k->rows.at, by_sort, &offset);
         code = fill_root(&j, limit, out, err);
     }
     rp_strtab_release(&j.names);
