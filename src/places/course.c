@@ -475,28 +475,6 @@ static enum rp_code number_issued(struct maker *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ waits */
 
-/* Work that began before a collective ended did not wait for it, and neither did anything issued
-   earlier; the first work that was issued after all these may have waited. */
-static void find_wait(struct maker *m, struct issued *c)
-{
-    uint32_t i = m->first[c->step] + c->index + 1, end = m->first[c->step + 1], at = RP_NONE;
-
-    for (uint32_t n = 0; i < end && n < LOOK_AHEAD; i++, n++) {
-        const struct issued *x = &m->list.at[m->nth.at[i]];
-
-        if (rp_ns_between(x->begin_ns, c->end_ns) > RP_COURSE_EARLY_NS) {
-            at = RP_NONE;
-            continue;
-        }
-        at = at == RP_NONE ? i : at;
-        if (x->kind == KERNEL && x->main)
-            break;
-    }
-    c->wait = (at == RP_NONE ? end : at) - m->first[c->step];
-    c->tight =
-        at != RP_NONE && rp_ns_between(c->end_ns, m->list.at[m->nth.at[at]].begin_ns) <= TIGHT_NS;
-}
-
 /* The same collective in other steps of the same program waits at the last of their places. */
 static enum rp_code find_waits(struct maker *m, struct rp_err *err)
 {
@@ -508,7 +486,25 @@ static enum rp_code find_waits(struct maker *m, struct rp_err *err)
 
         if (c->kind != COLLECTIVE)
             continue;
-        find_wait(m, c);
+
+        /* Work that began before a collective ended did not wait for it, and neither did anything
+           issued earlier; the first work that was issued after all these may have waited. */
+        uint32_t k = m->first[c->step] + c->index + 1, end = m->first[c->step + 1], at = RP_NONE;
+        for (uint32_t n = 0; k < end && n < LOOK_AHEAD; k++, n++) {
+            const struct issued *x = &m->list.at[m->nth.at[k]];
+
+            if (rp_ns_between(x->begin_ns, c->end_ns) > RP_COURSE_EARLY_NS) {
+                at = RP_NONE;
+                continue;
+            }
+            at = at == RP_NONE ? k : at;
+            if (x->kind == KERNEL && x->main)
+                break;
+        }
+        c->wait = (at == RP_NONE ? end : at) - m->first[c->step];
+        c->tight = at != RP_NONE &&
+                   rp_ns_between(c->end_ns, m->list.at[m->nth.at[at]].begin_ns) <= TIGHT_NS;
+
         uint32_t most = rp_map_get(&sites, site);
         if (most == RP_MAP_NONE || c->wait > most)
             RP_TRY(rp_map_put(&sites, site, c->wait, err));
@@ -530,28 +526,6 @@ static enum rp_code find_waits(struct maker *m, struct rp_err *err)
 }
 
 /* ------------------------------------------------------------------ operations */
-
-/* Finds the least times between a launch and its work, and between two items of work on a
-   stream. */
-static void find_least(struct maker *m)
-{
-    int64_t latency = INT64_MAX, gap = INT64_MAX, end = INT64_MIN;
-
-    for (size_t i = 0; i < m->nth.n; i++) {
-        const struct issued *x = &m->list.at[m->nth.at[i]];
-        int64_t late = rp_ns_between(x->point_ns, x->begin_ns);
-
-        if (x->call != RP_NONE && late < latency)
-            latency = late;
-        if (x->kind != KERNEL || !x->main)
-            continue;
-        if (end != INT64_MIN && x->begin_ns >= end && rp_ns_between(end, x->begin_ns) < gap)
-            gap = rp_ns_between(end, x->begin_ns);
-        end = x->end_ns;
-    }
-    m->out->latency_ns = latency == INT64_MAX ? 0 : latency;
-    m->out->gap_ns = gap == INT64_MAX ? 0 : gap;
-}
 
 /* Finds, among the work from i on that could be joined, the launch that was closest to being late:
    its slack relative to how long the device had worked since. */
@@ -870,7 +844,25 @@ static enum rp_code make_course(struct maker *m, struct rp_err *err)
     RP_TRY(list_issued(m, err));
     RP_TRY(number_issued(m, err));
     RP_TRY(find_waits(m, err));
-    find_least(m);
+
+    /* Find the least times between a launch and its work, and between two items of work on a
+       stream. */
+    int64_t latency = INT64_MAX, gap = INT64_MAX, end = INT64_MIN;
+    for (size_t i = 0; i < m->nth.n; i++) {
+        const struct issued *x = &m->list.at[m->nth.at[i]];
+        int64_t late = rp_ns_between(x->point_ns, x->begin_ns);
+
+        if (x->call != RP_NONE && late < latency)
+            latency = late;
+        if (x->kind != KERNEL || !x->main)
+            continue;
+        if (end != INT64_MIN && x->begin_ns >= end && rp_ns_between(end, x->begin_ns) < gap)
+            gap = rp_ns_between(end, x->begin_ns);
+        end = x->end_ns;
+    }
+    m->out->latency_ns = latency == INT64_MAX ? 0 : latency;
+    m->out->gap_ns = gap == INT64_MAX ? 0 : gap;
+
     find_cuts(m);
     RP_TRY(rp_vec_reserve(&m->seen, m->t->ntracks + 1, err));
     for (uint32_t i = 0; i < m->t->ntracks; i++)

@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ABNORMAL_SIGMA 5.0
 RP_DECISION(
@@ -270,28 +269,6 @@ static bool find_common(struct references *x, size_t first, size_t end)
     return nsteps > 1 && middle > 0;
 }
 
-/* A step is longer for all if the cells scatter less without what they have in common. */
-static void follow_steps(struct references *x)
-{
-    struct beside *c = x->besides;
-    size_t i, end;
-
-    rp_sort(c, x->ncells, sizeof *c, by_peers);
-    for (i = 0; i < x->ncells; i = end) {
-        for (end = i; end < x->ncells && c[end].peers == c[i].peers; end++)
-            x->scratch[end - i] = c[end].ratio;
-        double alone = rp_peers_sigma(x->scratch, end - i);
-        if (!find_common(x, i, end))
-            continue;
-        for (size_t k = i; k < end; k++)
-            x->scratch[k - i] = c[k].ratio / x->common[k];
-        if (rp_peers_sigma(x->scratch, end - i) >= alone)
-            continue;
-        for (size_t k = i; k < end; k++)
-            x->ranks[c[k].rank].ref_ns[c[k].cell] *= x->common[k];
-    }
-}
-
 static void refer_cells(struct references *x)
 {
     x->ncells = 0;
@@ -306,7 +283,24 @@ static void refer_cells(struct references *x)
                     (struct beside){x->peers[at], c->step, (uint32_t)r, (uint32_t)i,
                                     c->dur_ns / c->n / x->ref_ns[at]};
         }
-    follow_steps(x);
+
+    /* A step is longer for all if the cells scatter less without what they have in common. */
+    struct beside *c = x->besides;
+    size_t i, end;
+    rp_sort(c, x->ncells, sizeof *c, by_peers);
+    for (i = 0; i < x->ncells; i = end) {
+        for (end = i; end < x->ncells && c[end].peers == c[i].peers; end++)
+            x->scratch[end - i] = c[end].ratio;
+        double alone = rp_peers_sigma(x->scratch, end - i);
+        if (!find_common(x, i, end))
+            continue;
+        for (size_t k = i; k < end; k++)
+            x->scratch[k - i] = c[k].ratio / x->common[k];
+        if (rp_peers_sigma(x->scratch, end - i) >= alone)
+            continue;
+        for (size_t k = i; k < end; k++)
+            x->ranks[c[k].rank].ref_ns[c[k].cell] *= x->common[k];
+    }
 }
 
 static void vote(struct references *x)
@@ -669,29 +663,6 @@ static enum rp_code list_shares(struct extras *x, struct rp_err *err)
     return RP_OK;
 }
 
-/* Finds how often ranks of a role do something in a step: the lower quartile, including those that
-   never do. */
-static void find_often(struct extras *x)
-{
-    struct share *s = x->shares.at;
-    size_t i, next;
-
-    rp_sort(s, x->shares.n, sizeof *s, by_work);
-    for (i = 0; i < x->shares.n; i = next) {
-        size_t members = rp_map_get(&x->members, rp_hash_join(s[i].role, s[i].step)), at, never;
-
-        for (next = i; next < x->shares.n && s[next].role == s[i].role &&
-                       s[next].hash == s[i].hash && s[next].step == s[i].step;
-             next++)
-            ;
-        never = members - (next - i);
-        at = low_at(members);
-        for (size_t k = i; k < next; k++)
-            s[k].usual = at < never ? 0 : s[i + at - never].n;
-    }
-    rp_sort(s, x->shares.n, sizeof *s, by_cell);
-}
-
 /* Returns the time of the items of a cell beyond the usual number. */
 static double extra_of(const struct rp_peer_rank *rank, const struct share *s)
 {
@@ -733,7 +704,26 @@ static enum rp_code judge_roles(struct extras *x, struct rp_err *err)
     if (!x->totals.n)
         return RP_OK;
     RP_TRY(list_shares(x, err));
-    find_often(x);
+
+    /* Find how often ranks of a role do something in a step: the lower quartile, including those
+       that never do. */
+    struct share *s = x->shares.at;
+    size_t m, next;
+    rp_sort(s, x->shares.n, sizeof *s, by_work);
+    for (m = 0; m < x->shares.n; m = next) {
+        size_t members = rp_map_get(&x->members, rp_hash_join(s[m].role, s[m].step)), at, never;
+
+        for (next = m; next < x->shares.n && s[next].role == s[m].role &&
+                       s[next].hash == s[m].hash && s[next].step == s[m].step;
+             next++)
+            ;
+        never = members - (next - m);
+        at = low_at(members);
+        for (size_t k = m; k < next; k++)
+            s[k].usual = at < never ? 0 : s[m + at - never].n;
+    }
+    rp_sort(s, x->shares.n, sizeof *s, by_cell);
+
     rp_sort(x->totals.at, x->totals.n, sizeof *x->totals.at, by_rank);
     for (size_t i = 0; i < x->totals.n; i++)
         mark_extra(x, &x->totals.at[i]);

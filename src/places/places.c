@@ -790,26 +790,6 @@ static enum rp_code choose(struct finder *f, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the answer */
 
-/* Courses and collectives without the time by which clocks were set. */
-static enum rp_code undo_steps(struct rp_places_input *in, struct rp_arena *arena,
-                               struct rp_err *err)
-{
-    const struct rp_course **courses = RP_ARENA_NEW(arena, const struct rp_course *, in->n + 1);
-    const struct rp_collectives **lists =
-        RP_ARENA_NEW(arena, const struct rp_collectives *, in->n + 1);
-
-    RP_TRY(rp_err_need(courses && lists, err, "comparing ranks"));
-    for (size_t r = 0; r < in->n; r++) {
-        courses[r] = in->courses[r];
-        lists[r] = in->lists[r];
-        RP_TRY(
-            rp_course_undo_steps(&in->rendezvous->clocks[r], &courses[r], &lists[r], arena, err));
-    }
-    in->courses = courses;
-    in->lists = lists;
-    return RP_OK;
-}
-
 static enum rp_code find_places(struct finder *f, struct rp_err *err)
 {
     RP_TRY(
@@ -840,8 +820,22 @@ enum rp_code rp_places_find(const struct rp_places_input *in, struct rp_arena *a
             return RP_OK;
     if (in->n < 2 || !in->rendezvous->n)
         return RP_OK;
-    if (in->rendezvous->nset)
-        RP_TRY(undo_steps(&own, arena, err));
+    if (in->rendezvous->nset) {
+        /* Courses and collectives without the time by which clocks were set. */
+        const struct rp_course **courses = RP_ARENA_NEW(arena, const struct rp_course *, own.n + 1);
+        const struct rp_collectives **lists =
+            RP_ARENA_NEW(arena, const struct rp_collectives *, own.n + 1);
+
+        RP_TRY(rp_err_need(courses && lists, err, "comparing ranks"));
+        for (size_t r = 0; r < own.n; r++) {
+            courses[r] = own.courses[r];
+            lists[r] = own.lists[r];
+            RP_TRY(rp_course_undo_steps(&own.rendezvous->clocks[r], &courses[r], &lists[r], arena,
+                                        err));
+        }
+        own.courses = courses;
+        own.lists = lists;
+    }
     enum rp_code code = find_places(&f, err);
     rp_rerun_release(&f.rerun);
     rp_vec_release(&f.sets);

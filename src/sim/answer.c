@@ -566,26 +566,6 @@ static bool is_wide(const struct rp_sim_prediction *p)
     return p->uncertain && (double)p->high_ns > WIDE * (double)p->low_ns;
 }
 
-/* Notes why it is impossible; or what it changed and what it assumes. */
-static void note_prediction(struct answer_ctx *a, const struct rp_sim_prediction *p)
-{
-    if (p->impossible) {
-        add_note(a, p->impossible);
-        return;
-    }
-    add_note(a, rp_arena_textf(
-                    a->arena, "%s: %s%sassumes that %s%s%s%s", p->what_if,
-                    p->changed ? p->changed : "", p->changed ? "; " : "", p->assumes,
-                    is_wide(p) ? "; uncertain mainly because " : "", is_wide(p) ? p->uncertain : "",
-                    p->tries ? rp_arena_textf(a->arena,
-                                              "; change between %+.1f %% and %+.1f %%: "
-                                              "interval from %lld measured tries on "
-                                              "this machine",
-                                              100 * p->change_low_ratio, 100 * p->change_high_ratio,
-                                              (long long)p->tries)
-                             : ""));
-}
-
 static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err *err)
 {
     const struct rp_sim_part *first = a->run.parts[0];
@@ -623,8 +603,26 @@ static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err 
         add_note(a, "all recorded all-reduces have about the same size, so latency and bandwidth "
                     "cannot be separated: intervals are wide");
     note_steps(a);
-    for (size_t i = 0; i < a->out->npredictions; i++)
-        note_prediction(a, &a->out->predictions[i]);
+    for (size_t i = 0; i < a->out->npredictions; i++) {
+        /* Note why it is impossible; or what it changed and what it assumes. */
+        const struct rp_sim_prediction *p = &a->out->predictions[i];
+        if (p->impossible) {
+            add_note(a, p->impossible);
+            continue;
+        }
+        add_note(a, rp_arena_textf(
+                        a->arena, "%s: %s%sassumes that %s%s%s%s", p->what_if,
+                        p->changed ? p->changed : "", p->changed ? "; " : "", p->assumes,
+                        is_wide(p) ? "; uncertain mainly because " : "",
+                        is_wide(p) ? p->uncertain : "",
+                        p->tries ? rp_arena_textf(a->arena,
+                                                  "; change between %+.1f %% and %+.1f %%: "
+                                                  "interval from %lld measured tries on "
+                                                  "this machine",
+                                                  100 * p->change_low_ratio,
+                                                  100 * p->change_high_ratio, (long long)p->tries)
+                                 : ""));
+    }
     return rp_arena_check(a->arena, "simulating", err);
 }
 

@@ -177,30 +177,6 @@ static enum rp_code simulate_rank(const struct rp_loaded *loaded, const struct r
                              part, err);
 }
 
-/* A backend alone means its rings. */
-static enum rp_code read_expand(const struct rp_settings *settings, struct rp_expand *out,
-                                struct rp_err *err)
-{
-    const char *shape = rp_settings_text(settings, "collective");
-    const char *backend = rp_settings_text(settings, "backend");
-
-    *out = (struct rp_expand){0};
-    out->shape = backend ? RP_EXPAND_RING : RP_EXPAND_WHOLE;
-    if (shape)
-        out->shape = !strcmp(shape, "ring")   ? RP_EXPAND_RING
-                     : !strcmp(shape, "tree") ? RP_EXPAND_TREE
-                                              : RP_EXPAND_WHOLE;
-    if (backend)
-        out->backend = !strcmp(backend, "gloo")     ? RP_BACKEND_GLOO
-                       : !strcmp(backend, "byteps") ? RP_BACKEND_BYTEPS
-                                                    : RP_BACKEND_NCCL;
-    return out->shape == RP_EXPAND_TREE && out->backend == RP_BACKEND_BYTEPS
-               ? rp_err_set(
-                     err, RP_USAGE,
-                     "'--backend byteps' uses servers: it does not go with '--collective tree'")
-               : RP_OK;
-}
-
 static enum rp_code read_cost(const struct rp_settings *settings, struct rp_sim_asked *out,
                               struct rp_err *err)
 {
@@ -236,7 +212,26 @@ static enum rp_code answer_parts(const struct rp_sim_part *const *parts, size_t 
 
     asked.whatifs = whatifs;
     asked.trace = path ? &trace : NULL;
-    RP_TRY(read_expand(settings, &asked.expand, err));
+
+    /* A backend alone means its rings. */
+    struct rp_expand *out = &asked.expand;
+    const char *shape = rp_settings_text(settings, "collective");
+    const char *backend = rp_settings_text(settings, "backend");
+    *out = (struct rp_expand){0};
+    out->shape = backend ? RP_EXPAND_RING : RP_EXPAND_WHOLE;
+    if (shape)
+        out->shape = !strcmp(shape, "ring")   ? RP_EXPAND_RING
+                     : !strcmp(shape, "tree") ? RP_EXPAND_TREE
+                                              : RP_EXPAND_WHOLE;
+    if (backend)
+        out->backend = !strcmp(backend, "gloo")     ? RP_BACKEND_GLOO
+                       : !strcmp(backend, "byteps") ? RP_BACKEND_BYTEPS
+                                                    : RP_BACKEND_NCCL;
+    if (out->shape == RP_EXPAND_TREE && out->backend == RP_BACKEND_BYTEPS)
+        return rp_err_set(
+            err, RP_USAGE,
+            "'--backend byteps' uses servers: it does not go with '--collective tree'");
+
     while ((text = rp_settings_nth(settings, "what-if", nwhatifs)) != NULL) {
         if (nwhatifs == sizeof whatifs / sizeof whatifs[0])
             return rp_err_set(err, RP_USAGE, "more than %zu what-ifs at once", nwhatifs);

@@ -87,23 +87,6 @@ static int64_t hops_ns(const struct rank_sums *s, uint32_t transfer, int64_t fro
     return end > low ? busy_ns(s, s->hops.at + low, end - low, from_ns, to_ns) : 0;
 }
 
-/* Hops of one transfer may run at the same time: a rank sends in both directions of a ring. */
-static void add_hops(const struct rank_sums *s)
-{
-    const struct rp_overlay *o = &s->run->overlay;
-
-    for (size_t i = 0, end = 0; i < s->hops.n; i = end) {
-        uint32_t source = rp_overlay_source(o, s->hops.at[i]);
-        uint32_t rank = rp_overlay_task(o, s->hops.at[i])->rank;
-        int64_t *sum = &s->ranks[rank].comm_ns;
-
-        while (end < s->hops.n && rp_overlay_source(o, s->hops.at[end]) == source &&
-               rp_overlay_task(o, s->hops.at[end])->rank == rank)
-            end++;
-        *sum = rp_ns_sum(*sum, busy_ns(s, s->hops.at + i, end - i, INT64_MIN, INT64_MAX));
-    }
-}
-
 static void add_node(const struct rank_sums *s, uint32_t i, struct rp_sim_rank *to)
 {
     const struct rp_sg_node *node = rp_sim_node(s->run, i);
@@ -296,23 +279,6 @@ static enum rp_code set_last_slack(struct slack_ctx *s)
     return RP_OK;
 }
 
-/* Finds how late a task may be, given the slack of its successors. */
-static void find_slack(struct slack_ctx *s)
-{
-    struct rp_task_edge e;
-
-    for (size_t i = s->order.n; i-- > 0;) {
-        uint32_t v = s->order.at[i];
-
-        for (struct successors at = successors_of(s, v); next_successor(s, v, &at, &e);) {
-            int64_t from = e.flags & RP_EDGE_FROM_START ? s->r->start_ns.at[v] : s->r->end_ns.at[v];
-            int64_t most = rp_ns_sum(s->slack[e.to], s->r->start_ns.at[e.to] - from - e.lag_ns);
-
-            s->slack[v] = most < s->slack[v] ? most : s->slack[v];
-        }
-    }
-}
-
 enum rp_code rp_sim_slack(const struct rp_sim_run *run, const struct rp_sim_result *result,
                           int64_t *slack_ns, struct rp_err *err)
 {
@@ -323,8 +289,22 @@ enum rp_code rp_sim_slack(const struct rp_sim_run *run, const struct rp_sim_resu
         code = put_in_order(&s);
     if (code == RP_OK)
         code = set_last_slack(&s);
-    if (code == RP_OK)
-        find_slack(&s);
+    if (code == RP_OK) {
+        /* Find how late a task may be, given the slack of its successors. */
+        struct rp_task_edge e;
+
+        for (size_t i = s.order.n; i-- > 0;) {
+            uint32_t v = s.order.at[i];
+
+            for (struct successors at = successors_of(&s, v); next_successor(&s, v, &at, &e);) {
+                int64_t from =
+                    e.flags & RP_EDGE_FROM_START ? s.r->start_ns.at[v] : s.r->end_ns.at[v];
+                int64_t most = rp_ns_sum(s.slack[e.to], s.r->start_ns.at[e.to] - from - e.lag_ns);
+
+                s.slack[v] = most < s.slack[v] ? most : s.slack[v];
+            }
+        }
+    }
     rp_vec_release(&s.behind);
     rp_vec_release(&s.missing);
     rp_vec_release(&s.order);
@@ -343,27 +323,6 @@ static bool has_slack(const struct rp_sg_node *node, bool by_arrival)
            (node->kind == RP_SG_COMPUTE || node->kind == RP_SG_HOST || node->kind == RP_SG_RUNTIME);
 }
 
-/* least: by rank and step. */
-static void find_least(const struct rank_sums *s, const int64_t *slack, int64_t *least,
-                       size_t nsteps)
-{
-    bool by_arrival = false;
-
-    for (size_t i = 0; i < s->nranks * nsteps; i++)
-        least[i] = INT64_MAX;
-    for (size_t i = 0; i < rp_sim_nnodes(s->run) && !by_arrival; i++)
-        by_arrival = rp_sim_node(s->run, i)->kind == RP_SG_ARRIVE;
-    for (size_t i = 0; i < rp_sim_nnodes(s->run); i++) {
-        const struct rp_sg_node *node = rp_sim_node(s->run, i);
-        size_t step = rp_sim_note_of(s->run, i)->step;
-
-        if (node->rank >= s->nranks || step >= nsteps || !has_slack(node, by_arrival))
-            continue;
-        int64_t *x = &least[node->rank * nsteps + step];
-        *x = slack[i] < *x ? slack[i] : *x;
-    }
-}
-
 /* The mean over the steps of the least slack in each. */
 static enum rp_code add_slack(const struct rank_sums *s, struct rp_err *err)
 {
@@ -373,8 +332,24 @@ static enum rp_code add_slack(const struct rank_sums *s, struct rp_err *err)
     enum rp_code code =
         slack && least ? rp_sim_slack(s->run, s->r, slack, err) : rp_err_nomem(err, "simulating");
 
-    if (code == RP_OK)
-        find_least(s, slack, least, nsteps);
+    if (code == RP_OK) {
+        /* least: by rank and step. */
+        bool by_arrival = false;
+
+        for (size_t m = 0; m < s->nranks * nsteps; m++)
+            least[m] = INT64_MAX;
+        for (size_t m = 0; m < rp_sim_nnodes(s->run) && !by_arrival; m++)
+            by_arrival = rp_sim_node(s->run, m)->kind == RP_SG_ARRIVE;
+        for (size_t m = 0; m < rp_sim_nnodes(s->run); m++) {
+            const struct rp_sg_node *node = rp_sim_node(s->run, m);
+            size_t step = rp_sim_note_of(s->run, m)->step;
+
+            if (node->rank >= s->nranks || step >= nsteps || !has_slack(node, by_arrival))
+                continue;
+            int64_t *x = &least[node->rank * nsteps + step];
+            *x = slack[m] < *x ? slack[m] : *x;
+        }
+    }
     for (i = 0; code == RP_OK && i < s->nranks; i++) {
         double sum = 0, n = 0;
 
@@ -405,8 +380,23 @@ enum rp_code rp_sim_by_rank(const struct rp_sim_run *run, const struct rp_sim_re
     RP_TRY(rp_err_need(s.ranks, err, "simulating"));
     out->nby_rank = s.nranks;
     enum rp_code code = list_hops(&s, err);
-    if (code == RP_OK)
-        add_hops(&s);
+    if (code == RP_OK) {
+        /* Hops of one transfer may run at the same time: a rank sends in both directions of a ring.
+         */
+        const struct rank_sums *sums = &s;
+        const struct rp_overlay *o = &sums->run->overlay;
+
+        for (size_t i = 0, end = 0; i < sums->hops.n; i = end) {
+            uint32_t source = rp_overlay_source(o, sums->hops.at[i]);
+            uint32_t rank = rp_overlay_task(o, sums->hops.at[i])->rank;
+            int64_t *sum = &sums->ranks[rank].comm_ns;
+
+            while (end < sums->hops.n && rp_overlay_source(o, sums->hops.at[end]) == source &&
+                   rp_overlay_task(o, sums->hops.at[end])->rank == rank)
+                end++;
+            *sum = rp_ns_sum(*sum, busy_ns(sums, sums->hops.at + i, end - i, INT64_MIN, INT64_MAX));
+        }
+    }
     for (uint32_t i = 0; code == RP_OK && i < rp_sim_nnodes(run); i++)
         if (rp_sim_node(run, i)->rank < s.nranks)
             add_node(&s, i, &s.ranks[rp_sim_node(run, i)->rank]);

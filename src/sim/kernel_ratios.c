@@ -357,23 +357,6 @@ static bool fused_ratio(const struct ratio_ctx *c, const struct rp_sample *from,
     return true;
 }
 
-static enum rp_code parted_ratio(struct ratio_ctx *c, rp_event op, const struct rp_sample *from,
-                                 struct rp_sim_ratio *out, struct rp_err *err)
-{
-    struct parted_attention a = {.back = *from};
-    uint32_t known;
-
-    if (rp_inputs_tensor(c->costs.inputs, 3) || !fused_ratio(c, from, from->ns, out))
-        return RP_OK;
-    out->tf32 = -1;
-    a.back.op =
-        rp_torch_means(from->op, RP_TORCH_CAUSAL) ? "sdpa_causal_backward" : "sdpa_backward";
-    a.back.flops = a.back.bytes = NAN;
-    RP_TRY(rp_sample_complete(&a.back, err));
-    RP_TRY(rp_map_intern(&c->parted, op, (uint32_t)c->attention.n, &known, err));
-    return known == c->attention.n ? rp_vec_push(&c->attention, a, err) : RP_OK;
-}
-
 /* Finds kernels of the backward pass that compute gradients of operators in the attention. */
 static enum rp_code find_gradients(struct ratio_ctx *c, struct rp_err *err)
 {
@@ -427,8 +410,21 @@ static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call
         return RP_OK;
     if (!c->model)
         RP_TRY(rp_ctx_borrow_model(c->ctx, c->path, &c->model, err));
-    if (from.kind == RP_OP_ATTENTION && is_parted(c, call->op))
-        return parted_ratio(c, call->op, &from, out, err);
+    if (from.kind == RP_OP_ATTENTION && is_parted(c, call->op)) {
+        rp_event op = call->op;
+        struct parted_attention a = {.back = from};
+        uint32_t known;
+
+        if (rp_inputs_tensor(c->costs.inputs, 3) || !fused_ratio(c, &from, from.ns, out))
+            return RP_OK;
+        out->tf32 = -1;
+        a.back.op =
+            rp_torch_means(from.op, RP_TORCH_CAUSAL) ? "sdpa_causal_backward" : "sdpa_backward";
+        a.back.flops = a.back.bytes = NAN;
+        RP_TRY(rp_sample_complete(&a.back, err));
+        RP_TRY(rp_map_intern(&c->parted, op, (uint32_t)c->attention.n, &known, err));
+        return known == c->attention.n ? rp_vec_push(&c->attention, a, err) : RP_OK;
+    }
     if (ratio_to(c, &from, c->to, &found))
         *out = (struct rp_sim_ratio){
             .ratio = (float)found.ratio, .low = (float)found.low, .high = (float)found.high};

@@ -65,25 +65,6 @@ static bool ends_before(const struct path_ctx *w, size_t i, uint32_t device, int
     return d < device || (d == device && w->r->end_ns.at[task] < ns);
 }
 
-/* The task of the same serial device that ended when this one started, or RP_NONE. */
-static uint32_t device_predecessor(const struct path_ctx *w, uint32_t task)
-{
-    uint32_t device = rp_overlay_task(&w->run->overlay, task)->device, found;
-    int64_t at = w->r->start_ns.at[task];
-    size_t i;
-
-    if (device == RP_NO_DEVICE)
-        return RP_NONE;
-    RP_LOWER_BOUND(i, w->device_end.n, ends_before(w, i, device, at));
-    if (i == w->device_end.n)
-        return RP_NONE;
-    found = w->device_end.at[i];
-    return found == task || rp_overlay_task(&w->run->overlay, found)->device != device ||
-                   w->r->end_ns.at[found] != at || w->r->start_ns.at[found] >= at
-               ? RP_NONE
-               : found;
-}
-
 /* Finds the predecessor that determined the start of a task; of several, the first that is found.
    at_ns: the moment from which its lag counts. */
 static uint32_t binding_predecessor(const struct path_ctx *w, uint32_t task, int64_t *at_ns)
@@ -98,7 +79,21 @@ static uint32_t binding_predecessor(const struct path_ctx *w, uint32_t task, int
             return e.from;
     }
     *at_ns = start;
-    return device_predecessor(w, task);
+
+    /* The task of the same serial device that ended when this one started, or RP_NONE. */
+    uint32_t device = rp_overlay_task(&w->run->overlay, task)->device, found;
+    int64_t at = w->r->start_ns.at[task];
+    size_t i;
+    if (device == RP_NO_DEVICE)
+        return RP_NONE;
+    RP_LOWER_BOUND(i, w->device_end.n, ends_before(w, i, device, at));
+    if (i == w->device_end.n)
+        return RP_NONE;
+    found = w->device_end.at[i];
+    return found == task || rp_overlay_task(&w->run->overlay, found)->device != device ||
+                   w->r->end_ns.at[found] != at || w->r->start_ns.at[found] >= at
+               ? RP_NONE
+               : found;
 }
 
 /* Walks back and returns how far it came. */

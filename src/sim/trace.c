@@ -204,24 +204,6 @@ static bool spread_launches(struct trace_ctx *t)
     return changed;
 }
 
-/* Gives a call and what it launched the call's number. */
-static enum rp_code number_launches(struct trace_ctx *t, struct rp_err *err)
-{
-    const struct rp_task_graph *g = &t->run->tasks;
-    size_t n = rp_overlay_ntasks(&t->run->overlay);
-
-    RP_TRY(rp_vec_zeros(&t->launch, n, err));
-    for (uint32_t v = 0; v < g->tasks.n; v++)
-        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-            if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_LAUNCH &&
-                !t->run->gone.at[g->edges.at[i].to])
-                t->launch.at[v] = t->launch.at[g->edges.at[i].to] = v + 1;
-    while (spread_launches(t))
-        ;
-    t->launch.n = n;
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ events */
 
 static void push_arg(struct rp_arg *args, uint32_t *n, rp_str key, int64_t value)
@@ -582,7 +564,20 @@ static enum rp_code fill_trace(struct trace_ctx *t, struct rp_err *err)
         RP_TRY(add_track(t, lane->rank, lane->device, lane->label, &track, err));
         RP_TRY(rp_vec_push(&t->lanes, track, err));
     }
-    RP_TRY(number_launches(t, err));
+
+    /* Give a call and what it launched the call's number. */
+    const struct rp_task_graph *g = &t->run->tasks;
+    size_t n = rp_overlay_ntasks(&t->run->overlay);
+    RP_TRY(rp_vec_zeros(&t->launch, n, err));
+    for (uint32_t v = 0; v < g->tasks.n; v++)
+        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+            if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_LAUNCH &&
+                !t->run->gone.at[g->edges.at[i].to])
+                t->launch.at[v] = t->launch.at[g->edges.at[i].to] = v + 1;
+    while (spread_launches(t))
+        ;
+    t->launch.n = n;
+
     RP_TRY(shift_steps(t, err));
     RP_TRY(add_steps(t, err));
     return add_tasks(t, err);

@@ -243,25 +243,6 @@ static int64_t stop_ns(const struct hand_off_ctx *p, uint32_t lane)
 
 /* ------------------------------------------------------------------ the walk */
 
-/* This thread recorded nothing for a while, so another thread woke it. */
-static enum rp_code wake_up(struct hand_off_ctx *p, struct rp_err *err)
-{
-    bool inside;
-
-    last_change(p->b, p->lane, p->busy_ns, &inside);
-    if (inside ||
-        (p->idle_ns != INT64_MIN && rp_ns_between(p->idle_ns, p->busy_ns) < RP_SG_SOON_NS))
-        return RP_OK;
-    uint32_t found = last_to(p, PROCESS, BUSY);
-    if (found == RP_SG_NO_LANE)
-        found = last_to(p, ALL, BUSY);
-    if (found == RP_SG_NO_LANE && stop_ns(p, last_to(p, ALL, IDLE)) != INT64_MIN)
-        found = last_to(p, ALL, IDLE);
-    return found == RP_SG_NO_LANE
-               ? RP_OK
-               : add_hand_off(p, p->busy_ns, p->busy_ns, found, p->busy_ns, 0, err);
-}
-
 /* Whether a carrier only ends its last collective in a busy time, which is then closer to it than
    to the next one, and contains neither. */
 static bool ends_collective(const struct hand_off_ctx *p, const struct rp_interval *busy)
@@ -341,8 +322,23 @@ static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t
     if (given)
         return RP_OK;
     struct leave stop = last_stop(p);
-    if (stop.ns == INT64_MIN || is_leaving(p, stop.ns))
-        return wake_up(p, err);
+    if (stop.ns == INT64_MIN || is_leaving(p, stop.ns)) {
+        /* This thread recorded nothing for a while, so another thread woke it. */
+        bool inside;
+
+        last_change(p->b, p->lane, p->busy_ns, &inside);
+        if (inside ||
+            (p->idle_ns != INT64_MIN && rp_ns_between(p->idle_ns, p->busy_ns) < RP_SG_SOON_NS))
+            return RP_OK;
+        uint32_t found = last_to(p, PROCESS, BUSY);
+        if (found == RP_SG_NO_LANE)
+            found = last_to(p, ALL, BUSY);
+        if (found == RP_SG_NO_LANE && stop_ns(p, last_to(p, ALL, IDLE)) != INT64_MIN)
+            found = last_to(p, ALL, IDLE);
+        return found == RP_SG_NO_LANE
+                   ? RP_OK
+                   : add_hand_off(p, p->busy_ns, p->busy_ns, found, p->busy_ns, 0, err);
+    }
     if (sleeps_on(p, stop.lane, stop.ns))
         return add_hand_off(p, ns, ns, stop.lane, stop.ns, RP_SG_LOOSE, err);
     return take_over(p, stop.lane, stop.ns, err);

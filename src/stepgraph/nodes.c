@@ -10,7 +10,6 @@
 #include "base/filled.h"
 #include "base/order.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

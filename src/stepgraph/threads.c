@@ -99,28 +99,6 @@ static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct r
     return rp_vec_push(&b->threads, thread, err);
 }
 
-/* A thread that carries collectives also copies what they send: most of its time is that of the
-   collectives, and another thread of its process works more. */
-static enum rp_code find_carriers(struct rp_sg_builder *b, struct rp_err *err)
-{
-    int64_t *most = calloc((size_t)b->t->nprocesses + 1, sizeof *most);
-
-    RP_TRY(rp_err_need(most, err, "building the step graph"));
-    for (size_t i = 0; i < b->threads.n; i++) {
-        int64_t *x = &most[b->t->tracks[b->threads.at[i].track].process];
-
-        *x = b->threads.at[i].others_ns > *x ? b->threads.at[i].others_ns : *x;
-    }
-    for (size_t i = 0; i < b->threads.n; i++) {
-        struct rp_sg_thread *x = &b->threads.at[i];
-
-        x->carries = x->collectives_ns > x->others_ns &&
-                     (x->others_ns <= 0 || x->others_ns < most[b->t->tracks[x->track].process]);
-    }
-    free(most);
-    return RP_OK;
-}
-
 enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err)
 {
     b->g->begin_ns = INT64_MAX;
@@ -130,8 +108,25 @@ enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err)
         b->thread_of_track.at[track] = RP_SG_NO_LANE;
         RP_TRY(add_thread(b, track, err));
     }
-    if (!rp_trace_has_calls_only(b->t))
-        RP_TRY(find_carriers(b, err));
+    if (!rp_trace_has_calls_only(b->t)) {
+        /* A thread that carries collectives also copies what they send: most of its time is that of
+           the collectives, and another thread of its process works more. */
+        int64_t *most = calloc((size_t)b->t->nprocesses + 1, sizeof *most);
+
+        RP_TRY(rp_err_need(most, err, "building the step graph"));
+        for (size_t i = 0; i < b->threads.n; i++) {
+            int64_t *x = &most[b->t->tracks[b->threads.at[i].track].process];
+
+            *x = b->threads.at[i].others_ns > *x ? b->threads.at[i].others_ns : *x;
+        }
+        for (size_t i = 0; i < b->threads.n; i++) {
+            struct rp_sg_thread *x = &b->threads.at[i];
+
+            x->carries = x->collectives_ns > x->others_ns &&
+                         (x->others_ns <= 0 || x->others_ns < most[b->t->tracks[x->track].process]);
+        }
+        free(most);
+    }
     for (size_t i = 0; i < b->work->items.n; i++)
         widen(b->g, b->work->items.at[i].begin_ns, b->work->items.at[i].end_ns);
     if (b->g->begin_ns > b->g->end_ns)

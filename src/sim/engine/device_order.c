@@ -9,7 +9,6 @@
 #include "sim/engine/overlay.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define BITS 11
 RP_LIMIT(BITS, "bits of a digit",

@@ -19,22 +19,6 @@ struct joining {
 
 enum { MANY = -1 };
 
-static void look_at_edges(const struct joining *j)
-{
-    const struct rp_stepgraph *g = &j->p->graph;
-
-    for (size_t i = 0; i < g->edges.n; i++) {
-        const struct rp_sg_edge *e = &g->edges.at[i];
-
-        j->in[e->to] = j->in[e->to] ? (uint32_t)MANY : (uint32_t)i + 1;
-        j->leaves[e->from] += j->leaves[e->from] < 2;
-    }
-    for (size_t i = 0; i < j->p->gradients.n; i++)
-        j->in[j->p->gradients.at[i].node] = (uint32_t)MANY;
-    if (j->p->previous)
-        j->in[j->p->previous - 1] = (uint32_t)MANY;
-}
-
 static bool is_frame(const struct rp_sim_part *p, uint32_t i)
 {
     return p->graph.nodes.at[i].kind == RP_SG_HOST && p->notes.at[i].flags & RP_SIM_FRAME;
@@ -149,7 +133,20 @@ enum rp_code rp_sim_chains_join(struct rp_sim_part *part, struct rp_err *err)
     enum rp_code code = rp_err_need(j.number && j.in && j.leaves, err, "simulating");
 
     if (code == RP_OK) {
-        look_at_edges(&j);
+        /* The only edge into each node, and how many leave it. A node that is referred to by its
+           number counts as if it had several. */
+        const struct rp_stepgraph *g = &j.p->graph;
+
+        for (size_t i = 0; i < g->edges.n; i++) {
+            const struct rp_sg_edge *e = &g->edges.at[i];
+
+            j.in[e->to] = j.in[e->to] ? (uint32_t)MANY : (uint32_t)i + 1;
+            j.leaves[e->from] += j.leaves[e->from] < 2;
+        }
+        for (size_t i = 0; i < j.p->gradients.n; i++)
+            j.in[j.p->gradients.at[i].node] = (uint32_t)MANY;
+        if (j.p->previous)
+            j.in[j.p->previous - 1] = (uint32_t)MANY;
         code = join_nodes(&j, err);
     }
     if (code == RP_OK)

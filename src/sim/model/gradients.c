@@ -17,7 +17,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The work that a call launched, or RP_NONE. */
 static uint32_t launched_by(const struct rp_stepgraph *g, uint32_t node)

@@ -260,26 +260,6 @@ static double cost_of_node(const struct debt *d, uint8_t flags)
     return flags & RP_SIM_CALL ? d->cost.call_ns : d->cost.span_ns;
 }
 
-/* Each of the frames that form one node pays for itself. */
-static enum rp_code drop_chain(struct debt *d, const struct rp_sim_link *frames, size_t n,
-                               uint32_t task, struct rp_err *err)
-{
-    int64_t dur = recorded(d, RP_OVERLAY_SET_DUR, task, d->run->overlay.dur_ns.at[task]);
-    int64_t most = dur - (int64_t)(OWN_PART * (double)dur), then[RP_SIM_COSTS] = {0};
-
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < d->n; k++)
-            then[k] += pay_of(d, k, frames[i].lag_ns);
-        if (frames[i].opens)
-            owe(d, d->cost.frame_ns);
-        for (size_t k = 0; k < d->n; k++)
-            then[k] += pay_of(d, k, frames[i].dur_ns);
-    }
-    for (size_t k = 0; k < d->n; k++)
-        then[k] = dur - (then[k] < most ? then[k] : most);
-    return put(d, false, task, then, err);
-}
-
 /* begin: the first task of the rank. */
 static enum rp_code drop_on_lane(struct debt *d, const struct rp_sim_part *part, uint32_t begin,
                                  const struct rp_sg_lane *lane, struct rp_err *err)
@@ -295,7 +275,22 @@ static enum rp_code drop_on_lane(struct debt *d, const struct rp_sim_part *part,
         while (n < left && frames[n].node == i - begin)
             n++;
         if (n) {
-            RP_TRY(drop_chain(d, frames, n, i, err));
+            /* Each of the frames that form one node pays for itself. */
+            int64_t dur = recorded(d, RP_OVERLAY_SET_DUR, i, d->run->overlay.dur_ns.at[i]);
+            int64_t most = dur - (int64_t)(OWN_PART * (double)dur), then[RP_SIM_COSTS] = {0};
+
+            for (size_t m = 0; m < n; m++) {
+                for (size_t k = 0; k < d->n; k++)
+                    then[k] += pay_of(d, k, frames[m].lag_ns);
+                if (frames[m].opens)
+                    owe(d, d->cost.frame_ns);
+                for (size_t k = 0; k < d->n; k++)
+                    then[k] += pay_of(d, k, frames[m].dur_ns);
+            }
+            for (size_t k = 0; k < d->n; k++)
+                then[k] = dur - (then[k] < most ? then[k] : most);
+            RP_TRY(put(d, false, i, then, err));
+
             frames += n;
             left -= n;
             continue;

@@ -88,27 +88,6 @@ enum rp_code rp_sim_ran_alone(const struct rp_sg_node *nodes, size_t n,
     return RP_OK;
 }
 
-/* Such kernels continue to run one at a time, because it is not known that they would share the
-   device. */
-static enum rp_code add_kernel_devices(struct rp_sim_run *run, struct rp_err *err)
-{
-    bool alone;
-
-    run->kernel_device = RP_ARENA_NEW(&run->arena, uint32_t, run->nranks + 1);
-    RP_TRY(rp_err_need(run->kernel_device, err, "simulating"));
-    for (size_t r = 0; r < run->nranks; r++) {
-        run->kernel_device[r] = RP_NO_DEVICE;
-        if (run->parts[r]->parallel_steps)
-            continue;
-        RP_TRY(rp_sim_ran_alone(run->graph->nodes.at + rp_sim_first_node(run, r),
-                                run->parts[r]->notes.n, run->graph->lanes.at, &alone, err));
-        if (alone)
-            RP_TRY(rp_task_graph_add_device(&run->tasks, "kernels", RP_DEVICE_SERIAL,
-                                            &run->kernel_device[r], err));
-    }
-    return RP_OK;
-}
-
 /* The devices of a job come after that of its transport. */
 static uint32_t device_of(const struct rp_sim_run *run, size_t node)
 {
@@ -153,7 +132,23 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
 
     RP_TRY(rp_task_graph_reserve(&run->tasks, g->nodes.n, g->edges.n, err));
     RP_TRY(add_devices(run, err));
-    RP_TRY(add_kernel_devices(run, err));
+
+    /* Such kernels continue to run one at a time, because it is not known that they would share the
+       device. */
+    bool alone;
+    run->kernel_device = RP_ARENA_NEW(&run->arena, uint32_t, run->nranks + 1);
+    RP_TRY(rp_err_need(run->kernel_device, err, "simulating"));
+    for (size_t r = 0; r < run->nranks; r++) {
+        run->kernel_device[r] = RP_NO_DEVICE;
+        if (run->parts[r]->parallel_steps)
+            continue;
+        RP_TRY(rp_sim_ran_alone(run->graph->nodes.at + rp_sim_first_node(run, r),
+                                run->parts[r]->notes.n, run->graph->lanes.at, &alone, err));
+        if (alone)
+            RP_TRY(rp_task_graph_add_device(&run->tasks, "kernels", RP_DEVICE_SERIAL,
+                                            &run->kernel_device[r], err));
+    }
+
     for (size_t i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
         struct rp_task task = {.dur_ns = node->dur_ns,

@@ -8,8 +8,6 @@
 #include "facts/times/step_times.h"
 #include "sim/model/steps.h"
 
-#include <reprise/result.h>
-
 #include <math.h>
 #include <string.h>
 
@@ -171,25 +169,6 @@ static enum rp_code measure_rank(struct steps_pass *p, size_t rank, struct rp_er
     return out->n > 2 ? steady_ns(part, out, &p->out->arena, &out->step_ns, err) : RP_OK;
 }
 
-/* Parallel steps all begin at 0, and belong to no rank in particular. */
-static void measure_parallel(struct steps_pass *p)
-{
-    struct rp_sim_rank_steps *all = &p->out->ranks[0];
-    double sum = 0;
-
-    memset(all->times, 0, all->n * sizeof *all->times);
-    for (size_t i = 0; i < p->run->timers.n; i++) {
-        const struct rp_sim_timer *t = &p->run->timers.at[i];
-
-        if (t->flags & RP_SIM_TIMES && !p->run->gone.at[t->node] &&
-            p->r->end_ns.at[t->node] > all->times[t->step].end_ns)
-            all->times[t->step].end_ns = p->r->end_ns.at[t->node];
-    }
-    for (size_t i = 0; i < all->n; i++)
-        sum += (double)all->times[i].end_ns;
-    p->out->step_ns = p->out->distance_ns = all->step_ns = llround(sum / (double)all->n);
-}
-
 /* The mean over the ranks, some of which represent several. */
 static int64_t mean_of_ranks(const struct rp_sim_run *run, const struct rp_sim_steps *steps)
 {
@@ -210,7 +189,22 @@ static enum rp_code measure_all(struct steps_pass *p, struct rp_err *err)
         p->out->ranks[0].times =
             RP_ARENA_NEW(&p->out->arena, struct rp_interval, p->out->ranks[0].n);
         RP_TRY(rp_arena_check(&p->out->arena, "simulating", err));
-        measure_parallel(p);
+
+        /* Parallel steps all begin at 0, and belong to no rank in particular. */
+        struct rp_sim_rank_steps *all = &p->out->ranks[0];
+        double sum = 0;
+        memset(all->times, 0, all->n * sizeof *all->times);
+        for (size_t m = 0; m < p->run->timers.n; m++) {
+            const struct rp_sim_timer *t = &p->run->timers.at[m];
+
+            if (t->flags & RP_SIM_TIMES && !p->run->gone.at[t->node] &&
+                p->r->end_ns.at[t->node] > all->times[t->step].end_ns)
+                all->times[t->step].end_ns = p->r->end_ns.at[t->node];
+        }
+        for (size_t m = 0; m < all->n; m++)
+            sum += (double)all->times[m].end_ns;
+        p->out->step_ns = p->out->distance_ns = all->step_ns = llround(sum / (double)all->n);
+
         return RP_OK;
     }
     for (size_t k = 0; k < p->run->timers.n; k++)

@@ -20,28 +20,6 @@
 
 #include <math.h>
 
-/* Finds which steps were recorded without detail, or before or after all device work; if all were,
-   there are no others. */
-static enum rp_code find_bare(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
-{
-    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
-    struct rp_interval *times;
-    uint32_t n = 0;
-
-    if (!p->has_steps)
-        return RP_OK;
-    RP_TRY(rp_step_times(t, &scratch, &times, err));
-    RP_TRY(rp_vec_reserve(&p->bare, p->nsteps, err));
-    for (uint32_t i = 0; i < p->nsteps; i++) {
-        p->bare.at[i] =
-            t->steps[i].flags & RP_STEP_NO_DETAIL ||
-            (!(t->steps[i].flags & RP_STEP_WARM_UP) && !rp_step_is_judged(t, i, times[i]));
-        n += p->bare.at[i];
-    }
-    p->bare.n = n && n < p->nsteps ? p->nsteps : 0;
-    return RP_OK;
-}
-
 enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
 {
     uint32_t i, whole = rp_whole_steps(t), count = whole < RP_NO_STEP ? whole : RP_NO_STEP - 1;
@@ -66,7 +44,24 @@ enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, 
         p->step_end_ns.at[i] = ends ? t->steps[i].end_ns : t->steps[i + 1].begin_ns;
     }
     p->step_begin_ns.n = p->step_end_ns.n = p->nsteps;
-    return find_bare(p, t, err);
+
+    /* Find which steps were recorded without detail, or before or after all device work; if all
+       were, there are no others. */
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_interval *times;
+    uint32_t n = 0;
+    if (!p->has_steps)
+        return RP_OK;
+    RP_TRY(rp_step_times(t, &scratch, &times, err));
+    RP_TRY(rp_vec_reserve(&p->bare, p->nsteps, err));
+    for (uint32_t k = 0; k < p->nsteps; k++) {
+        p->bare.at[k] =
+            t->steps[k].flags & RP_STEP_NO_DETAIL ||
+            (!(t->steps[k].flags & RP_STEP_WARM_UP) && !rp_step_is_judged(t, k, times[k]));
+        n += p->bare.at[k];
+    }
+    p->bare.n = n && n < p->nsteps ? p->nsteps : 0;
+    return RP_OK;
 }
 
 size_t rp_sim_keep_detailed(const struct rp_sim_part *p, struct rp_interval *steps, size_t n)
@@ -195,28 +190,6 @@ int64_t rp_sim_median_gap(const struct rp_sim_part *p, int64_t *at_ns, size_t n)
     return kept ? rp_ns_median(at_ns, kept) : 0;
 }
 
-/* If every step has device work that was launched inside its mark, the distance is between such
-   work. */
-static void measure_distance(struct rp_sim_part *p, int64_t *first)
-{
-    size_t i, without = p->nsteps;
-
-    for (i = 0; i < p->nsteps; i++)
-        first[i] = INT64_MAX;
-    for (i = 0; i < p->notes.n; i++) {
-        int64_t *at = p->notes.at[i].flags & RP_SIM_BEGINS ? &first[p->notes.at[i].step] : NULL;
-
-        if (!at)
-            continue;
-        without -= *at == INT64_MAX;
-        *at = p->graph.nodes.at[i].start_ns < *at ? p->graph.nodes.at[i].start_ns : *at;
-    }
-    p->begins_on_device = p->has_steps && !without;
-    for (i = 0; i < p->nsteps && !p->begins_on_device; i++)
-        first[i] = p->step_begin_ns.at[i];
-    p->distance_ns = p->nsteps > 1 ? rp_sim_median_gap(p, first, p->nsteps) : p->measured_ns;
-}
-
 /* Finds the node that ends the work of the step before the first one. */
 static void find_previous(struct rp_sim_part *p, const struct rp_trace *t)
 {
@@ -247,8 +220,26 @@ static enum rp_code measure_steps(struct rp_sim_part *p, const struct rp_trace *
     p->spread_ratio = spread_of(steps + warm, n - warm, p->measured_ns);
     find_previous(p, t);
     int64_t *first = RP_ARENA_NEW(scratch, int64_t, p->nsteps);
-    if (first)
-        measure_distance(p, first);
+    if (first) {
+        /* If every step has device work that was launched inside its mark, the distance is between
+           such work. */
+        size_t i, without = p->nsteps;
+
+        for (i = 0; i < p->nsteps; i++)
+            first[i] = INT64_MAX;
+        for (i = 0; i < p->notes.n; i++) {
+            int64_t *at = p->notes.at[i].flags & RP_SIM_BEGINS ? &first[p->notes.at[i].step] : NULL;
+
+            if (!at)
+                continue;
+            without -= *at == INT64_MAX;
+            *at = p->graph.nodes.at[i].start_ns < *at ? p->graph.nodes.at[i].start_ns : *at;
+        }
+        p->begins_on_device = p->has_steps && !without;
+        for (i = 0; i < p->nsteps && !p->begins_on_device; i++)
+            first[i] = p->step_begin_ns.at[i];
+        p->distance_ns = p->nsteps > 1 ? rp_sim_median_gap(p, first, p->nsteps) : p->measured_ns;
+    }
     return rp_arena_check(scratch, "simulating", err);
 }
 

@@ -116,28 +116,6 @@ static struct last_ends *after_of(const struct bucket_ctx *m, uint32_t task)
                : &m->after[rp_sim_node(m->run, task)->rank * m->nsteps + step];
 }
 
-/* ------------------------------------------------------------------ taking out */
-
-/* Cuts every edge into and out of what is removed; it takes no time and does not begin a step. */
-static enum rp_code remove_collectives(struct bucket_ctx *m, struct rp_err *err)
-{
-    struct rp_sim_run *run = m->run;
-    const struct rp_task_graph *g = &run->tasks;
-
-    for (uint32_t v = 0; v < g->tasks.n; v++) {
-        bool out = is_removed(m, v);
-
-        if (out) {
-            run->gone.at[v] = 1;
-            RP_TRY(rp_overlay_set_dur(&run->overlay, v, 0, err));
-        }
-        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-            if (out != is_removed(m, g->edges.at[i].to))
-                RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
-    }
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ copies into gradients */
 
 static uint32_t *copy_of(const struct bucket_ctx *m, size_t rank, size_t gradient)
@@ -332,7 +310,23 @@ static enum rp_code make_buckets(struct bucket_ctx *m, struct rp_err *err)
                 RP_TRY(rp_overlay_link(&run->overlay, m->transfer.at[k], m->ways_on.at[i].to,
                                        m->ways_on.at[i].lag_ns + m->rest_ns, 0, err));
     }
-    return remove_collectives(m, err);
+
+    /* Cut every edge into and out of what is removed; it takes no time and does not begin a step.
+     */
+    struct rp_sim_run *run = m->run;
+    const struct rp_task_graph *g = &run->tasks;
+    for (uint32_t v = 0; v < g->tasks.n; v++) {
+        bool out = is_removed(m, v);
+
+        if (out) {
+            run->gone.at[v] = 1;
+            RP_TRY(rp_overlay_set_dur(&run->overlay, v, 0, err));
+        }
+        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+            if (out != is_removed(m, g->edges.at[i].to))
+                RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
+    }
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ what the model lacks */

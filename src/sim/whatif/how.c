@@ -2,8 +2,6 @@
 /* Says how a change is made, and what it assumes, in the terms of a framework. */
 #include "sim/whatif/whatifs.h"
 
-#include "facts/work/workload.h"
-
 #include <string.h>
 
 const char *rp_whatif_how(const struct rp_whatif *row, const char *text)

@@ -5,8 +5,6 @@
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/repeats.h"
 
-#include <string.h>
-
 #define SHORT_WAIT_NS 30000
 RP_DECISION(
     SHORT_WAIT_NS, "ns",

@@ -223,26 +223,6 @@ static bool computes_beside(const struct rp_sim_run *run, uint32_t transfer)
     return false;
 }
 
-/* The first kernel of the rank after a transfer, or RP_NONE. */
-static uint32_t kernel_after(const struct rp_sim_run *run, uint32_t transfer)
-{
-    uint32_t next = RP_NONE;
-
-    for (size_t k = 0; k < run->graph->lanes.n; k++) {
-        const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
-        uint32_t i = lane->end;
-
-        if (lane->rank == node_at(run, transfer)->rank && lane->device)
-            i = first_after(run, lane, rp_sg_end_ns(node_at(run, transfer)) - 1);
-        while (i < lane->end && !rp_sim_is_kernel(run, i))
-            i++;
-        if (i < lane->end &&
-            (next == RP_NONE || node_at(run, i)->start_ns < node_at(run, next)->start_ns))
-            next = i;
-    }
-    return next;
-}
-
 /* Whether the next work needs the result: a receiver waits for data, and outside of the backward
    pass a step continues with it. After the last kernel, or before the optimizer, they are
    gradients. */
@@ -257,7 +237,22 @@ static bool is_input(const struct rp_sim_run *run, uint32_t transfer)
     if ((c->kind != RP_COLL_ALL_REDUCE && c->kind != RP_COLL_ALL_TO_ALL) ||
         note->phase == RP_PHASE_BACKWARD || note->phase == RP_PHASE_OPTIMIZER)
         return false;
-    uint32_t next = kernel_after(run, transfer);
+
+    /* The first kernel of the rank after a transfer, or RP_NONE. */
+    uint32_t next = RP_NONE;
+    for (size_t k = 0; k < run->graph->lanes.n; k++) {
+        const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
+        uint32_t i = lane->end;
+
+        if (lane->rank == node_at(run, transfer)->rank && lane->device)
+            i = first_after(run, lane, rp_sg_end_ns(node_at(run, transfer)) - 1);
+        while (i < lane->end && !rp_sim_is_kernel(run, i))
+            i++;
+        if (i < lane->end &&
+            (next == RP_NONE || node_at(run, i)->start_ns < node_at(run, next)->start_ns))
+            next = i;
+    }
+
     return next != RP_NONE && rp_sim_note_of(run, next)->step == note->step &&
            rp_sim_note_of(run, next)->phase != RP_PHASE_OPTIMIZER;
 }

@@ -11,7 +11,6 @@
 #include "sim/whatif/nodes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define BLOCKS_PART 0.85
 RP_DECISION(

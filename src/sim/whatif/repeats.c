@@ -8,7 +8,6 @@
 #include "sim/whatif/nodes.h"
 
 #include <math.h>
-#include <string.h>
 
 #define SELDOM_SHARE 0.5
 RP_DECISION(SELDOM_SHARE, "of the launches",
