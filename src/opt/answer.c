@@ -158,28 +158,6 @@ static size_t list_candidates(struct answer_ctx *a, struct candidate *out)
     return n;
 }
 
-/* Finds the move with the largest gain; SIZE_MAX if none is left. */
-static enum rp_code next_move(struct answer_ctx *a, const struct candidate *list, size_t n,
-                              size_t *out, struct rp_err *err)
-{
-    int64_t best = INT64_MAX;
-
-    *out = SIZE_MAX;
-    for (size_t i = 0; i < n; i++) {
-        bool waits = i && !strcmp(list[i].m.move, "bucket-list") && !list[i - 1].done;
-        int64_t then;
-
-        if (list[i].done || waits)
-            continue;
-        RP_TRY(rp_worlds_step(&a->x, text_with(a, &list[i].m), &then, err));
-        if (then < best) {
-            best = then;
-            *out = i;
-        }
-    }
-    return rp_arena_check(a->arena, "searching", err);
-}
-
 /* Removes moves that are no longer worth it. */
 static void leave_out(struct answer_ctx *a, const struct candidate *c)
 {
@@ -208,7 +186,24 @@ static enum rp_code add_moves(struct answer_ctx *a, struct rp_err *err)
     RP_TRY(rp_arena_check(a->arena, "searching", err));
     n = list_candidates(a, list);
     for (;;) {
-        RP_TRY(next_move(a, list, n, &i, err));
+        /* Find the move with the largest gain; SIZE_MAX if none is left. */
+        int64_t best = INT64_MAX;
+
+        i = SIZE_MAX;
+        for (size_t k = 0; k < n; k++) {
+            bool waits = k && !strcmp(list[k].m.move, "bucket-list") && !list[k - 1].done;
+            int64_t then;
+
+            if (list[k].done || waits)
+                continue;
+            RP_TRY(rp_worlds_step(&a->x, text_with(a, &list[k].m), &then, err));
+            if (then < best) {
+                best = then;
+                i = k;
+            }
+        }
+        RP_TRY(rp_arena_check(a->arena, "searching", err));
+
         if (i == SIZE_MAX)
             return RP_OK;
         list[i].done = true;

@@ -61,49 +61,6 @@ static double bucket_ready(const void *user, size_t tensor)
 
 /* ------------------------------------------------------------------ making it */
 
-/* Counts the gradients of the first step that has any. */
-static enum rp_code count_gradients(struct rp_opt_bucket_model *m, const struct rp_sim_part *p,
-                                    struct rp_err *err)
-{
-    size_t i, first = 0;
-
-    while (first < p->gradients.n && p->gradients.at[first].step == RP_NO_STEP)
-        first++;
-    while (first + m->n < p->gradients.n &&
-           p->gradients.at[first + m->n].step == p->gradients.at[first].step)
-        m->n++;
-    m->bytes = RP_ARENA_NEW(&m->arena, int64_t, m->n + 1);
-    m->ready_ns = RP_ARENA_NEW(&m->arena, double, p->gradients.n + m->n + 1);
-    RP_TRY(rp_arena_check(&m->arena, "searching", err));
-    for (i = 0; i < m->n; i++)
-        m->bytes[i] = p->gradients.at[first + i].bytes;
-    return m->n ? RP_OK : rp_err_set(err, RP_UNSUPPORTED, "bucket: no gradients belong to a step");
-}
-
-/* Adds gradients [low, low + n) of all ranks; a gradient is not ready before those that precede
-   it. */
-static void add_step(struct rp_opt_bucket_model *m, const struct rp_worlds *x,
-                     const struct rp_sim_result *r, size_t low)
-{
-    double *to = m->ready_ns + m->nsteps * m->n, last = 0;
-    int64_t begin = INT64_MAX;
-
-    for (size_t i = 0; i < m->n; i++)
-        for (size_t rank = 0; rank < x->run.nranks; rank++) {
-            const struct rp_sim_gradient *g = &x->run.parts[rank]->gradients.at[low + i];
-
-            uint32_t first = rp_sim_first_node(&x->run, rank);
-            int64_t end = r->end_ns.at[first + g->node];
-            if (g->work != RP_NONE && r->end_ns.at[first + g->work] > end)
-                end = r->end_ns.at[first + g->work];
-
-            begin = end < begin ? end : begin;
-            last = fmax(last, (double)(end - begin));
-            to[i] = last;
-        }
-    m->nsteps++;
-}
-
 static void add_steps(struct rp_opt_bucket_model *m, const struct rp_worlds *x,
                       const struct rp_sim_result *r)
 {
@@ -114,8 +71,27 @@ static void add_steps(struct rp_opt_bucket_model *m, const struct rp_worlds *x,
         for (high = low;
              high < p->gradients.n && p->gradients.at[high].step == p->gradients.at[low].step;)
             high++;
-        if (p->gradients.at[low].step != RP_NO_STEP && high - low == m->n)
-            add_step(m, x, r, low);
+        if (p->gradients.at[low].step != RP_NO_STEP && high - low == m->n) {
+            /* Add gradients [low, low + n) of all ranks; a gradient is not ready before those that
+               precede it. */
+            double *to = m->ready_ns + m->nsteps * m->n, last = 0;
+            int64_t begin = INT64_MAX;
+
+            for (size_t i = 0; i < m->n; i++)
+                for (size_t rank = 0; rank < x->run.nranks; rank++) {
+                    const struct rp_sim_gradient *g = &x->run.parts[rank]->gradients.at[low + i];
+
+                    uint32_t first = rp_sim_first_node(&x->run, rank);
+                    int64_t end = r->end_ns.at[first + g->node];
+                    if (g->work != RP_NONE && r->end_ns.at[first + g->work] > end)
+                        end = r->end_ns.at[first + g->work];
+
+                    begin = end < begin ? end : begin;
+                    last = fmax(last, (double)(end - begin));
+                    to[i] = last;
+                }
+            m->nsteps++;
+        }
     }
 }
 
@@ -127,7 +103,23 @@ enum rp_code rp_opt_bucket_model_init(struct rp_opt_bucket_model *m, const struc
     *m = (struct rp_opt_bucket_model){0};
     rp_arena_init(&m->arena);
     RP_TRY(rp_sim_bucket_costs(&x->run, &m->costs, err));
-    RP_TRY(count_gradients(m, x->run.parts[0], err));
+
+    /* Count the gradients of the first step that has any. */
+    const struct rp_sim_part *p = x->run.parts[0];
+    size_t i, first = 0;
+    while (first < p->gradients.n && p->gradients.at[first].step == RP_NO_STEP)
+        first++;
+    while (first + m->n < p->gradients.n &&
+           p->gradients.at[first + m->n].step == p->gradients.at[first].step)
+        m->n++;
+    m->bytes = RP_ARENA_NEW(&m->arena, int64_t, m->n + 1);
+    m->ready_ns = RP_ARENA_NEW(&m->arena, double, p->gradients.n + m->n + 1);
+    RP_TRY(rp_arena_check(&m->arena, "searching", err));
+    for (i = 0; i < m->n; i++)
+        m->bytes[i] = p->gradients.at[first + i].bytes;
+    if (!m->n)
+        return rp_err_set(err, RP_UNSUPPORTED, "bucket: no gradients belong to a step");
+
     enum rp_code code = rp_simulate(&x->run.overlay, &r, err);
     if (code == RP_OK)
         add_steps(m, x, &r);

@@ -74,28 +74,6 @@ static const char *size_text(struct bucket_search *s, const struct size *size)
     return rp_arena_textf(s->arena, "bucket=%gMB", size->mb);
 }
 
-/* Simulates the sizes that may be best. */
-static enum rp_code simulate_sizes(struct bucket_search *s)
-{
-    double least = INFINITY;
-    size_t i, kept = 0;
-
-    for (i = 0; i < s->nsizes; i++)
-        least = fmin(least, s->sizes[i].model_ns);
-    for (i = 0; i < s->nsizes; i++) {
-        struct size size = s->sizes[i];
-
-        if (size.model_ns - least > FAR_OFF * (double)s->x->step_ns)
-            continue;
-        if (kept && rp_opt_over(s->limits))
-            break;
-        RP_TRY(rp_worlds_step(s->x, size_text(s, &size), &size.step_ns, s->err));
-        s->sizes[kept++] = size;
-    }
-    s->nsizes = kept;
-    return rp_arena_check(s->arena, "searching", s->err);
-}
-
 /* Chooses the safest of the sizes that are about as good as the best, and of those the largest. */
 static enum rp_code choose_size(struct bucket_search *s, struct size *out)
 {
@@ -168,7 +146,25 @@ static enum rp_code search_buckets(struct bucket_search *s, struct rp_opt_bucket
     s->others = RP_ARENA_NEW(s->arena, uint8_t, s->model.n + 1);
     RP_TRY(rp_arena_check(s->arena, "searching", s->err));
     RP_TRY(list_sizes(s));
-    RP_TRY(simulate_sizes(s));
+
+    /* Simulate the sizes that may be best. */
+    double least = INFINITY;
+    size_t i, kept = 0;
+    for (i = 0; i < s->nsizes; i++)
+        least = fmin(least, s->sizes[i].model_ns);
+    for (i = 0; i < s->nsizes; i++) {
+        struct size size = s->sizes[i];
+
+        if (size.model_ns - least > FAR_OFF * (double)s->x->step_ns)
+            continue;
+        if (kept && rp_opt_over(s->limits))
+            break;
+        RP_TRY(rp_worlds_step(s->x, size_text(s, &size), &size.step_ns, s->err));
+        s->sizes[kept++] = size;
+    }
+    s->nsizes = kept;
+    RP_TRY(rp_arena_check(s->arena, "searching", s->err));
+
     RP_TRY(choose_size(s, &best));
     out->cap_mb = best.mb;
     out->text = size_text(s, &best);
@@ -252,7 +248,6 @@ enum rp_code rp_opt_list_buckets(const struct rp_worlds *x, const struct rp_opt_
     RP_SCOPED(rp_opt_bucket_model_release) struct rp_opt_bucket_model m = {0};
 
     plan->bucket_cap_mb = buckets->cap_mb;
-    plan->first_bucket_mb = NAN;
     if (isnan(buckets->cap_mb))
         return RP_OK;
     RP_TRY(rp_opt_bucket_model_init(&m, x, err));

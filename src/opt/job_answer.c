@@ -398,7 +398,6 @@ enum rp_code rp_opt_answer_job(const struct rp_job *job, const struct rp_opt_job
     a.plan = (struct rp_opt_plan){.source = job->has_servers ? RP_OPT_BYTEPS : RP_OPT_HOROVOD,
                                   .ranks = (int64_t)job->nranks,
                                   .bucket_cap_mb = NAN,
-                                  .first_bucket_mb = NAN,
                                   .best_low_ns = RP_ABSENT_I64,
                                   .best_high_ns = RP_ABSENT_I64,
                                   .peak_bytes = RP_ABSENT_I64,

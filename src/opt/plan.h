@@ -109,7 +109,6 @@ struct rp_opt_plan {
     size_t nrecorded;
     struct rp_opt_group *recorded; /* the recorded groups; empty if not known */
     double bucket_cap_mb;          /* the best single size in MiB; NaN if none was searched */
-    double first_bucket_mb;        /* the size of the first bucket; NaN if it is like the others */
 
     size_t nclusters;
     struct rp_opt_cluster *clusters;

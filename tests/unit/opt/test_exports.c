@@ -35,7 +35,6 @@ static struct rp_opt_plan a_plan(enum rp_opt_source source)
                                 .ngroups = 2,
                                 .groups = groups,
                                 .bucket_cap_mb = source == RP_OPT_TORCH ? 3.5 : (double)NAN,
-                                .first_bucket_mb = NAN,
                                 .nclusters = 2,
                                 .clusters = clusters,
                                 .fused_optimizer = true,
