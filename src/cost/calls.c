@@ -486,23 +486,6 @@ static bool is_impossible(const struct rp_cost_call *call, const struct rp_op_co
            (memory > ABOVE_PEAK * taken && cost->bytes > CACHE_BYTES);
 }
 
-/* Replaces the cost `index` by one without its model, which all calls share that had it. */
-static enum rp_code unmodelled(struct rp_op_costs *costs, struct rp_map *made, uint32_t *index,
-                               struct rp_err *err)
-{
-    struct rp_op_cost none = costs->costs.at[*index];
-    uint32_t found = rp_map_get(made, *index), at = *index;
-
-    if (found == RP_MAP_NONE) {
-        none.flops = none.bytes = NAN;
-        none.missing = RP_ABOVE_PEAK;
-        RP_TRY(rp_op_cost_add(costs, &none, &found, err));
-        RP_TRY(rp_map_put(made, at, found, err));
-    }
-    *index = found;
-    return RP_OK;
-}
-
 enum rp_code rp_cost_calls_limit(struct rp_cost_calls *calls, struct rp_op_costs *costs,
                                  const struct rp_cost_peaks *peaks, struct rp_err *err)
 {
@@ -512,8 +495,21 @@ enum rp_code rp_cost_calls_limit(struct rp_cost_calls *calls, struct rp_op_costs
         struct rp_cost_call *call = &calls->calls.at[i];
         const struct rp_op_cost *cost = &costs->costs.at[call->cost];
 
-        if (!call->on_link && rp_cost_is_known(cost) && is_impossible(call, cost, peaks))
-            RP_TRY(unmodelled(costs, &made, &call->cost, err));
+        if (!call->on_link && rp_cost_is_known(cost) && is_impossible(call, cost, peaks)) {
+            /* Replace the cost `index` by one without its model, which all calls share that had it.
+             */
+            uint32_t *index = &call->cost;
+            struct rp_op_cost none = costs->costs.at[*index];
+            uint32_t found = rp_map_get(&made, *index), at = *index;
+
+            if (found == RP_MAP_NONE) {
+                none.flops = none.bytes = NAN;
+                none.missing = RP_ABOVE_PEAK;
+                RP_TRY(rp_op_cost_add(costs, &none, &found, err));
+                RP_TRY(rp_map_put(&made, at, found, err));
+            }
+            *index = found;
+        }
     }
     return RP_OK;
 }

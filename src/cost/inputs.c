@@ -251,25 +251,6 @@ static void set_type(struct rp_input_tensor *t, const char *type, size_t len)
     }
 }
 
-/* Reads a list of tensors: "[[4], [8, 2]]", or "[]" if it was too long to be recorded. */
-static enum rp_code read_list(struct rp_inputs *in, struct rp_input_value *v, const char *dims,
-                              const char *strides, struct rp_err *err)
-{
-    struct list_walk d = list_begin(dims), s = list_begin(strides);
-
-    v->first = (uint32_t)in->parts.n;
-    for (; d.at && in->parts.n < MOST_PARTS; list_next(&d), list_next(&s)) {
-        struct rp_input_tensor t;
-
-        if (!read_dims(d.at, &t))
-            break;
-        apply_strides(s.at, &t);
-        RP_TRY(rp_vec_push(&in->parts, t, err));
-        v->count++;
-    }
-    return RP_OK;
-}
-
 /* Finds the text of an element: the text in its quotes, or all of it. */
 static void unquote(const char *at, const char **text, uint32_t *len)
 {
@@ -299,7 +280,20 @@ static enum rp_code read_value(struct rp_inputs *in, struct rp_input_value *v, c
     bool list = (len == 10 && !memcmp(name, "TensorList", 10)) || (*dims == '[' && dims[1] == '[');
     if (list) {
         v->is_list = true;
-        return read_list(in, v, dims, strides, err);
+
+        /* Read a list of tensors: "[[4], [8, 2]]", or "[]" if it was too long to be recorded. */
+        struct list_walk d = list_begin(dims), s = list_begin(strides);
+        v->first = (uint32_t)in->parts.n;
+        for (; d.at && in->parts.n < MOST_PARTS; list_next(&d), list_next(&s)) {
+            struct rp_input_tensor t;
+
+            if (!read_dims(d.at, &t))
+                break;
+            apply_strides(s.at, &t);
+            RP_TRY(rp_vec_push(&in->parts, t, err));
+            v->count++;
+        }
+        return RP_OK;
     }
     if (!read_dims(dims, &v->tensor))
         return RP_OK;

@@ -143,10 +143,22 @@ static bool ids_agree(const struct launches *l)
            l->unlike * 10 <= l->at.n && l->own * 10 <= l->work;
 }
 
-/* Bounds the offset that converts the device's clock to the host's. Work that was launched before a
-   call that waits for the device ended before the call did. */
-static void bound_by_waits(const struct rp_trace *h, const struct launches *l, int64_t *high)
+static void bound(const struct rp_trace *h, struct launches *l, int64_t *low, int64_t *high)
 {
+    *low = INT64_MIN;
+    *high = INT64_MAX;
+    for (size_t i = 0; i < l->at.n; i++) {
+        struct launch *at = &l->at.at[i];
+
+        if (minus(at->call_ns, at->start_ns) > *low)
+            *low = minus(at->call_ns, at->start_ns);
+        if (at->waits && minus(at->call_end_ns, at->end_ns) < *high)
+            *high = minus(at->call_end_ns, at->end_ns);
+        at->last_ns = i && at[-1].last_ns > at->end_ns ? at[-1].last_ns : at->end_ns;
+    }
+
+    /* Bound the offset that converts the device's clock to the host's. Work that was launched
+       before a call that waits for the device ended before the call did. */
     for (rp_event e = 0; e < h->ev.n; e++) {
         size_t lo = 0, hi = l->at.n;
 
@@ -165,22 +177,6 @@ static void bound_by_waits(const struct rp_trace *h, const struct launches *l, i
         if (lo && minus(rp_event_end_ns(h, e), l->at.at[lo - 1].last_ns) < *high)
             *high = minus(rp_event_end_ns(h, e), l->at.at[lo - 1].last_ns);
     }
-}
-
-static void bound(const struct rp_trace *h, struct launches *l, int64_t *low, int64_t *high)
-{
-    *low = INT64_MIN;
-    *high = INT64_MAX;
-    for (size_t i = 0; i < l->at.n; i++) {
-        struct launch *at = &l->at.at[i];
-
-        if (minus(at->call_ns, at->start_ns) > *low)
-            *low = minus(at->call_ns, at->start_ns);
-        if (at->waits && minus(at->call_end_ns, at->end_ns) < *high)
-            *high = minus(at->call_end_ns, at->end_ns);
-        at->last_ns = i && at[-1].last_ns > at->end_ns ? at[-1].last_ns : at->end_ns;
-    }
-    bound_by_waits(h, l, high);
 }
 
 static enum rp_code align_by_ids(const struct side *s, struct rp_recorders *out, struct rp_err *err)

@@ -362,30 +362,6 @@ static bool rank_says(const struct rp_merged_rank *rank, const char *key)
     return i < rank->nmeta;
 }
 
-/* Adds what the merged trace says about all ranks, and what it says about this one. */
-static enum rp_code add_meta(struct rp_builder *b, const struct rp_trace *t,
-                             const struct rp_merged_rank *rank, struct rp_err *err)
-{
-    rp_str key, value;
-
-    for (size_t i = 0; i < t->nmeta; i++) {
-        const char *name = rp_trace_str(t, t->meta[i].key);
-
-        if (!strcmp(name, RP_MERGED_KEY) || rank_says(rank, name))
-            continue;
-        RP_TRY(intern(b, name, &key, err));
-        RP_TRY(rp_builder_intern(b, rp_trace_str(t, t->meta[i].value),
-                                 rp_trace_str_len(t, t->meta[i].value), &value, err));
-        RP_TRY(rp_builder_add_meta(b, key, value, t->meta[i].after_events, err));
-    }
-    for (size_t i = 0; i < rank->nmeta; i++) {
-        RP_TRY(intern(b, rank->meta[i].key, &key, err));
-        RP_TRY(intern(b, rank->meta[i].value, &value, err));
-        RP_TRY(rp_builder_add_meta(b, key, value, true, err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code fill_builder(struct rp_builder *b, const struct rp_trace *t,
                                  const struct rp_merged_rank *rank, struct rp_err *err)
 {
@@ -410,7 +386,25 @@ static enum rp_code fill_builder(struct rp_builder *b, const struct rp_trace *t,
                       &device.name, err));
         RP_TRY(rp_builder_add_device(b, &device, err));
     }
-    return add_meta(b, t, rank, err);
+
+    /* Add what the merged trace says about all ranks, and what it says about this one. */
+    rp_str key, value;
+    for (size_t k = 0; k < t->nmeta; k++) {
+        const char *name = rp_trace_str(t, t->meta[k].key);
+
+        if (!strcmp(name, RP_MERGED_KEY) || rank_says(rank, name))
+            continue;
+        RP_TRY(intern(b, name, &key, err));
+        RP_TRY(rp_builder_intern(b, rp_trace_str(t, t->meta[k].value),
+                                 rp_trace_str_len(t, t->meta[k].value), &value, err));
+        RP_TRY(rp_builder_add_meta(b, key, value, t->meta[k].after_events, err));
+    }
+    for (size_t k = 0; k < rank->nmeta; k++) {
+        RP_TRY(intern(b, rank->meta[k].key, &key, err));
+        RP_TRY(intern(b, rank->meta[k].value, &value, err));
+        RP_TRY(rp_builder_add_meta(b, key, value, true, err));
+    }
+    return RP_OK;
 }
 
 enum rp_code rp_merged_split(const struct rp_trace *trace, const struct rp_merged_rank *rank,

@@ -103,21 +103,6 @@ static enum rp_code claim_names(struct rp_run *run, struct rp_map *taken, struct
     return code;
 }
 
-static void fill_gaps(struct rp_run *run, const struct rp_map *taken)
-{
-    int32_t next = 0;
-
-    for (size_t i = 0; i < run->ranks.n; i++) {
-        struct rp_rank *rank = &run->ranks.at[i];
-
-        if (rank->number != RP_NO_RANK)
-            continue;
-        while (rp_map_get(taken, (uint64_t)next) != RP_MAP_NONE)
-            next++;
-        rank->number = next++;
-    }
-}
-
 RP_ORDER(by_number, struct rp_rank, RP_UP(number))
 
 /* Drops launchers unless there is nothing else. */
@@ -146,8 +131,19 @@ enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err)
     enum rp_code code = claim_numbers(run, &taken, err);
     if (code == RP_OK && run->ranks.n + run->nothers > 1)
         code = claim_names(run, &taken, err);
-    if (code == RP_OK)
-        fill_gaps(run, &taken);
+    if (code == RP_OK) {
+        int32_t next = 0;
+
+        for (size_t i = 0; i < run->ranks.n; i++) {
+            struct rp_rank *rank = &run->ranks.at[i];
+
+            if (rank->number != RP_NO_RANK)
+                continue;
+            while (rp_map_get(&taken, (uint64_t)next) != RP_MAP_NONE)
+                next++;
+            rank->number = next++;
+        }
+    }
     rp_map_release(&taken);
     rp_sort(run->ranks.at, run->ranks.n, sizeof *run->ranks.at, by_number);
     if (run->world_size < (int64_t)(run->ranks.n + run->nothers))

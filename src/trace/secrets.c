@@ -8,7 +8,6 @@
 
 #include "base/decides.h"
 #include "base/decimal.h"
-#include "base/text.h"
 #include "io/escaped.h"
 #include "io/json_pull.h"
 

@@ -56,44 +56,20 @@ static const char *const weight_units[RP_WEIGHT_UNITS] = {
 static const char *const frame_kinds[RP_FRAME_KINDS] = {
     [RP_FRAME_PYTHON] = "python", [RP_FRAME_NATIVE] = "native", [RP_FRAME_KERNEL] = "kernel"};
 
-#define WORD(table, i) ((i) < sizeof(table) / sizeof *(table) && (table)[i] ? (table)[i] : "other")
-
-const char *rp_word_kind(uint8_t kind)
-{
-    return WORD(kinds, kind);
-}
-
-const char *rp_word_track_kind(uint8_t kind)
-{
-    return WORD(track_kinds, kind);
-}
-
-const char *rp_word_link_source(uint8_t source)
-{
-    return WORD(link_sources, source);
-}
-
-const char *rp_word_step_source(uint32_t source)
-{
-    return WORD(step_sources, source);
-}
+#define WORDS(name, type, table)                                                    \
+    const char *rp_word_##name(type i)                                              \
+    {                                                                               \
+        return i < sizeof table / sizeof table[0] && table[i] ? table[i] : "other"; \
+    }
+WORDS(kind, uint8_t, kinds)
+WORDS(track_kind, uint8_t, track_kinds)
+WORDS(link_source, uint8_t, link_sources)
+WORDS(step_source, uint32_t, step_sources)
+WORDS(arg_type, uint8_t, arg_types)
+WORDS(weight_unit, uint32_t, weight_units)
+WORDS(frame_kind, uint32_t, frame_kinds)
 
 const char *rp_word_step_phase(uint8_t phase)
 {
     return phase < RP_STEP_PHASES ? step_phases[phase] : NULL;
-}
-
-const char *rp_word_arg_type(uint8_t type)
-{
-    return WORD(arg_types, type);
-}
-
-const char *rp_word_weight_unit(uint32_t unit)
-{
-    return WORD(weight_units, unit);
-}
-
-const char *rp_word_frame_kind(uint32_t kind)
-{
-    return WORD(frame_kinds, kind);
 }

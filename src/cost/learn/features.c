@@ -191,28 +191,6 @@ static void set_traits(const struct rp_sample *s, struct rp_features *x)
         x->trait[i] = (float)(trait_weights[i] * plain[i]);
 }
 
-/* Sets the traits, which do not grow with the shape. */
-static void traits_of(const struct rp_sample *s, enum rp_op_kind kind,
-                      const struct rp_device_peaks *device, double peak, struct rp_features *f)
-{
-    uint8_t least = 8;
-
-    f->aligned = true;
-    for (int i = 0; i < f->nalign; i++) {
-        f->aligned = f->aligned && f->align[i] >= (f->nalign > 1 ? 8 : 4);
-        add_feature(f, log2(f->align[i]));
-        least = f->align[i] < least ? f->align[i] : least;
-    }
-    if (f->nalign > 1)
-        add_feature(f, log2(least));
-    add_feature(f, rp_number_bytes((enum rp_number)s->type));
-    add_feature(f, s->type == RP_NUMBER_BF16);
-    if (kind == RP_OP_CONV)
-        add_feature(f, s->dim[6]);
-    add_feature(f, log_of(peak));
-    add_feature(f, log_of(device->memory));
-}
-
 /* Products run on matrix units if the device has them for the format. Libraries compute
    convolutions of fp32 in tf32 unless they are told not to. */
 static double peak_of(const struct rp_sample *s, const struct rp_device_peaks *device)
@@ -248,7 +226,24 @@ void rp_features_of(const struct rp_sample *s, enum rp_op_kind kind, struct rp_f
     add_feature(out, log_of(out->memory_s));
     sizes_of(s, kind, device->units > 0 ? device->units : 100, out);
     out->nsizes = out->n;
-    traits_of(s, kind, device, peak, out);
+
+    /* Set the traits, which do not grow with the shape. */
+    uint8_t least = 8;
+    out->aligned = true;
+    for (int i = 0; i < out->nalign; i++) {
+        out->aligned = out->aligned && out->align[i] >= (out->nalign > 1 ? 8 : 4);
+        add_feature(out, log2(out->align[i]));
+        least = out->align[i] < least ? out->align[i] : least;
+    }
+    if (out->nalign > 1)
+        add_feature(out, log2(least));
+    add_feature(out, rp_number_bytes((enum rp_number)s->type));
+    add_feature(out, s->type == RP_NUMBER_BF16);
+    if (kind == RP_OP_CONV)
+        add_feature(out, s->dim[6]);
+    add_feature(out, log_of(peak));
+    add_feature(out, log_of(device->memory));
+
     if (kind == RP_OP_CONV)
         set_traits(s, out);
 }

@@ -390,26 +390,6 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
     return code == RP_OK ? RP_OK : rp_err_prefix(err, code, "'%s' line %zu", path, number);
 }
 
-/* Finds the rows of a fit, which are sorted by device and operator; for fused chains, those of all
-   names. */
-static void find_rows(const struct rp_learned *m, struct rp_fit *fit)
-{
-    const struct rp_sample *rows = m->samples.rows.at;
-    bool fused = fit->kind == RP_OP_FUSED;
-    size_t k, n = m->samples.rows.n;
-    int order;
-
-    RP_LOWER_BOUND(k, n,
-                   (order = strcmp(rows[k].device, fit->device)) < 0 ||
-                       (!order && !fused && strcmp(rows[k].op, fit->op) < 0));
-    for (; k < n && !strcmp(rows[k].device, fit->device) && (fused || !strcmp(rows[k].op, fit->op));
-         k++)
-        if (rows[k].kind == fit->kind) {
-            fit->first = fit->end ? fit->first : (uint32_t)k;
-            fit->end = (uint32_t)k + 1;
-        }
-}
-
 /* Checks that each fit can predict and has rows of its own. */
 static enum rp_code check_fits(struct rp_learned *m, const char *path, struct rp_err *err)
 {
@@ -419,7 +399,23 @@ static enum rp_code check_fits(struct rp_learned *m, const char *path, struct rp
     for (size_t i = 0; i < m->fits.n; i++) {
         struct rp_fit *fit = &m->fits.at[i];
 
-        find_rows(m, fit);
+        /* Find the rows of a fit, which are sorted by device and operator; for fused chains, those
+           of all names. */
+        const struct rp_sample *rows = m->samples.rows.at;
+        bool fused = fit->kind == RP_OP_FUSED;
+        size_t k, n = m->samples.rows.n;
+        int order;
+        RP_LOWER_BOUND(k, n,
+                       (order = strcmp(rows[k].device, fit->device)) < 0 ||
+                           (!order && !fused && strcmp(rows[k].op, fit->op) < 0));
+        for (; k < n && !strcmp(rows[k].device, fit->device) &&
+               (fused || !strcmp(rows[k].op, fit->op));
+             k++)
+            if (rows[k].kind == fit->kind) {
+                fit->first = fit->end ? fit->first : (uint32_t)k;
+                fit->end = (uint32_t)k + 1;
+            }
+
         if (!fit->curves.n)
             return rp_err_set(err, RP_FORMAT, "'%s': the fit of '%s' is incomplete", path, fit->op);
         else if (fit->end && fit->kind != RP_OP_FUSED && taken[fit->first])

@@ -177,11 +177,6 @@ static enum rp_code fit_memory_init(struct fit_memory *f, size_t n, bool family,
                : rp_err_nomem(err, "learning a cost model");
 }
 
-static void fit_memory_release(struct fit_memory *f)
-{
-    RP_EACH(free, (void *)f->x, f->type, f->y, f->own);
-}
-
 /* Fits the selected rows, unless there are too few. */
 static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, struct rp_err *err)
 {
@@ -223,7 +218,7 @@ static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, s
         if (code != RP_OK)
             fit_release(&fit);
     }
-    fit_memory_release(&f);
+    RP_EACH(free, (void *)f.x, f.type, f.y, f.own);
     return code;
 }
 

@@ -106,21 +106,6 @@ static int64_t weighted_median(struct point *p, size_t n)
     return p[i].y_ns;
 }
 
-static void weigh_rendezvous(struct clock_ctx *f)
-{
-    for (uint32_t m = 0; m < f->nrendezvous; m++) {
-        /* The ends of a collective differ by at most the length of its transfer, so the shorter it
-         * was for the rank that arrived last, the better it measures clocks. */
-        int64_t least = INT64_MAX, dur;
-
-        for (uint32_t i = f->first[m]; i < f->first[m + 1]; i++) {
-            dur = rp_ns_between(f->participants[i].begin_ns, f->participants[i].end_ns);
-            least = dur < least ? dur : least;
-        }
-        f->weight[m] = 1 + UINT64_C(1000000000000) / ((uint64_t)(least < 0 ? 0 : least) + 1000);
-    }
-}
-
 static int64_t on_line(const struct line *l, int64_t ns)
 {
     double drift = l->drift != 0 ? l->drift * (double)rp_ns_between(l->at_ns, ns) : 0;
@@ -360,23 +345,6 @@ static enum rp_code allocate_tables(struct clock_ctx *f, struct rp_err *err)
     return RP_OK;
 }
 
-/* Clocks are numbered by their first rank, so that the first rank has clock 0. */
-static enum rp_code number_clocks(struct clock_ctx *f, struct rp_clocks *out, struct rp_err *err)
-{
-    uint32_t *number = RP_ARENA_NEW(f->arena, uint32_t, f->in->nranks + 1);
-
-    RP_TRY(rp_err_need(number, err, "aligning clocks"));
-    memset(number, 0xff, f->in->nranks * sizeof *number);
-    for (size_t r = 0; r < f->in->nranks; r++) {
-        uint32_t given = f->in->clock_of ? f->in->clock_of[r] : (uint32_t)r;
-
-        if (number[given] == RP_CLOCK_NONE)
-            number[given] = (uint32_t)f->nclocks++;
-        out->at[r].clock = number[given];
-    }
-    return RP_OK;
-}
-
 static void copy_facts(struct clock_ctx *f, struct rp_clocks *out)
 {
     const struct rp_clock_input *in = f->in;
@@ -423,25 +391,6 @@ struct timed_rendezvous {
 
 RP_ORDER(by_time, struct timed_rendezvous, RP_UP(ns), RP_UP(rendezvous))
 
-/* Rendezvous in the order of time, by the first values of the clocks. */
-static enum rp_code order_rendezvous(struct clock_ctx *f, uint32_t *order, struct rp_err *err)
-{
-    struct timed_rendezvous *all = malloc((f->nrendezvous + 1) * sizeof *all);
-
-    RP_TRY(rp_err_need(all, err, "aligning clocks"));
-    for (uint32_t m = 0; m < f->nrendezvous; m++) {
-        const struct rp_clock_participant *p = &f->participants[f->first[m]];
-
-        all[m] = (struct timed_rendezvous){on_line(&f->lines[p->rank], p->end_ns), m};
-    }
-    if (f->nrendezvous)
-        qsort(all, f->nrendezvous, sizeof *all, by_time);
-    for (uint32_t m = 0; m < f->nrendezvous; m++)
-        order[m] = all[m].rendezvous;
-    free(all);
-    return RP_OK;
-}
-
 /* Removes steps from the times of all facts; first values are then found again. */
 static enum rp_code undo_steps(struct clock_ctx *f, struct rp_err *err)
 {
@@ -459,7 +408,21 @@ static enum rp_code undo_steps(struct clock_ctx *f, struct rp_err *err)
         return rp_err_nomem(err, "aligning clocks");
     for (size_t i = 0; i < f->nclocks; i++)
         offset[i] = f->lines[i].offset_ns;
-    RP_TRY(order_rendezvous(f, order, err));
+
+    /* Rendezvous in the order of time, by the first values of the clocks. */
+    struct timed_rendezvous *all = malloc((f->nrendezvous + 1) * sizeof *all);
+    RP_TRY(rp_err_need(all, err, "aligning clocks"));
+    for (uint32_t m = 0; m < f->nrendezvous; m++) {
+        const struct rp_clock_participant *p = &f->participants[f->first[m]];
+
+        all[m] = (struct timed_rendezvous){on_line(&f->lines[p->rank], p->end_ns), m};
+    }
+    if (f->nrendezvous)
+        qsort(all, f->nrendezvous, sizeof *all, by_time);
+    for (uint32_t m = 0; m < f->nrendezvous; m++)
+        order[m] = all[m].rendezvous;
+    free(all);
+
     RP_TRY(rp_clock_steps_find(&series, f->arena, f->steps, err));
     for (size_t i = 0; i < f->nclocks; i++)
         any |= f->steps[i].n > 0;
@@ -637,9 +600,31 @@ enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *ar
     if (!in->nranks)
         return RP_OK;
     RP_TRY(allocate_tables(&f, err));
-    RP_TRY(number_clocks(&f, out, err));
+
+    /* Clocks are numbered by their first rank, so that the first rank has clock 0. */
+    uint32_t *number = RP_ARENA_NEW(f.arena, uint32_t, f.in->nranks + 1);
+    RP_TRY(rp_err_need(number, err, "aligning clocks"));
+    memset(number, 0xff, f.in->nranks * sizeof *number);
+    for (size_t r = 0; r < f.in->nranks; r++) {
+        uint32_t given = f.in->clock_of ? f.in->clock_of[r] : (uint32_t)r;
+
+        if (number[given] == RP_CLOCK_NONE)
+            number[given] = (uint32_t)f.nclocks++;
+        out->at[r].clock = number[given];
+    }
+
     copy_facts(&f, out);
-    weigh_rendezvous(&f);
+    for (uint32_t m = 0; m < f.nrendezvous; m++) {
+        /* The ends of a collective differ by at most the length of its transfer, so the shorter it
+         * was for the rank that arrived last, the better it measures clocks. */
+        int64_t least = INT64_MAX, dur;
+
+        for (uint32_t i = f.first[m]; i < f.first[m + 1]; i++) {
+            dur = rp_ns_between(f.participants[i].begin_ns, f.participants[i].end_ns);
+            least = dur < least ? dur : least;
+        }
+        f.weight[m] = 1 + UINT64_C(1000000000000) / ((uint64_t)(least < 0 ? 0 : least) + 1000);
+    }
     out->nrendezvous = count_rendezvous(&f);
     f.lines[0].known = true;
     tell_rendezvous(&f, 0);

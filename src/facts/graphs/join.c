@@ -23,7 +23,6 @@
 #include "trace/graft.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define IDENTITY    UINT32_MAX
 #define CHOICES_MAX 4096
@@ -277,24 +276,6 @@ static void keep_rank(struct join_ctx *j, struct graph_case *c)
     c->n = n;
 }
 
-/* Graphs of one recording and batch size are layers. If there are several recordings, only graphs
-   of the first are used, and if the sizes differ, it is not known whether they are the right
-   ones. */
-static void keep_recording(struct join_ctx *j, struct graph_case *c)
-{
-    struct choice *all = j->choices.at + c->first;
-    uint32_t i, n = 0;
-
-    for (i = 0; i < c->n; i++) {
-        bool same_size = graph_of(j, &all[i])->size == graph_of(j, &all[0])->size;
-
-        c->ambiguous = c->ambiguous || !same_size;
-        if (same_size && all[i].capture == all[0].capture)
-            all[n++] = all[i];
-    }
-    c->n = n;
-}
-
 static enum rp_code find_case(struct join_ctx *j, rp_event launch, uint32_t *out,
                               struct rp_err *err)
 {
@@ -313,7 +294,21 @@ static enum rp_code find_case(struct join_ctx *j, rp_event launch, uint32_t *out
         RP_TRY(find_similar(j, &c, err));
     keep_size(j, &c, size);
     keep_rank(j, &c);
-    keep_recording(j, &c);
+
+    /* Graphs of one recording and batch size are layers. If there are several recordings, only
+       graphs of the first are used, and if the sizes differ, it is not known whether they are the
+       right ones. */
+    struct choice *all = j->choices.at + c.first;
+    uint32_t i, n = 0;
+    for (i = 0; i < c.n; i++) {
+        bool same_size = graph_of(j, &all[i])->size == graph_of(j, &all[0])->size;
+
+        c.ambiguous = c.ambiguous || !same_size;
+        if (same_size && all[i].capture == all[0].capture)
+            all[n++] = all[i];
+    }
+    c.n = n;
+
     j->choices.n = c.first + c.n;
     return rp_vec_push(&j->cases, c, err);
 }

@@ -103,26 +103,6 @@ static enum rp_code measure_self_times(struct call_ctx *c, struct rp_err *err)
     return RP_OK;
 }
 
-/* Removes numbers that count calls: after '#', and those of a series. */
-static enum rp_code plain_name(struct call_ctx *c, rp_str s, struct rp_err *err)
-{
-    const char *series = rp_name_series_of(&c->series, s);
-    const char *p = series ? series : rp_trace_str(c->t, s);
-    const char *end = p + (series ? strlen(series) : rp_trace_str_len(c->t, s));
-
-    c->text.n = 0;
-    RP_TRY(rp_vec_reserve(&c->text, (size_t)(end - p) + 1, err));
-    while (p < end) {
-        bool number = *p == '#';
-
-        c->text.at[c->text.n++] = *p++;
-        while (number && p < end && *p >= '0' && *p <= '9')
-            p++;
-    }
-    c->text.at[c->text.n] = '\0';
-    return RP_OK;
-}
-
 static uint8_t flags_of(const char *name, uint8_t kind)
 {
     uint16_t signs = rp_host_signs(name);
@@ -148,7 +128,22 @@ static enum rp_code name_of(struct call_ctx *c, rp_event e, uint32_t *name, stru
     *name = c->group.at[s];
     if (*name != RP_NONE)
         return RP_OK;
-    RP_TRY(plain_name(c, s, err));
+
+    /* Remove numbers that count calls: after '#', and those of a series. */
+    const char *series = rp_name_series_of(&c->series, s);
+    const char *p = series ? series : rp_trace_str(c->t, s);
+    const char *end = p + (series ? strlen(series) : rp_trace_str_len(c->t, s));
+    c->text.n = 0;
+    RP_TRY(rp_vec_reserve(&c->text, (size_t)(end - p) + 1, err));
+    while (p < end) {
+        bool number = *p == '#';
+
+        c->text.at[c->text.n++] = *p++;
+        while (number && p < end && *p >= '0' && *p <= '9')
+            p++;
+    }
+    c->text.at[c->text.n] = '\0';
+
     RP_TRY(rp_strtab_intern(&c->names, c->text.at, c->text.n, name, err));
     if (c->out->names.n <= *name)
         RP_TRY(add_name(c, c->text.at, c->t->ev.kind[e], err));
@@ -242,27 +237,6 @@ enum rp_code rp_call_times(struct rp_call_names *names, const struct rp_call_nam
     return rp_time_lists_join(name->lists, name->nlists, names->times, err);
 }
 
-/* Maps every name of every rank to one list of names. */
-static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n,
-                              struct rp_strtab *tab, struct rp_arena *arena,
-                              struct rp_call_names *out, struct rp_err *err)
-{
-    out->to = RP_ARENA_NEW(arena, uint32_t *, n + 1);
-    for (size_t r = 0; out->to && r < n; r++) {
-        out->to[r] = RP_ARENA_NEW(arena, uint32_t, ranks[r]->names.n + 1);
-        RP_TRY(rp_err_need(out->to[r], err, "comparing host calls"));
-        for (size_t g = 0; g < ranks[r]->names.n; g++)
-            RP_TRY(rp_strtab_intern(tab, ranks[r]->names.at[g], strlen(ranks[r]->names.at[g]),
-                                    &out->to[r][g], err));
-    }
-    out->n = tab->n;
-    out->at = RP_ARENA_NEW(arena, struct rp_call_name, tab->n + 1);
-    RP_TRY(rp_err_need(out->to && out->at, err, "comparing host calls"));
-    for (size_t g = 0; g < tab->n; g++)
-        out->at[g].median_ns = RP_ABSENT_I64;
-    return RP_OK;
-}
-
 /* Counts the calls of each name, and lists the ranks that have times of it. */
 static enum rp_code gather_calls(const struct rp_host_calls *const *ranks, size_t n,
                                  struct rp_arena *arena, struct rp_call_names *out,
@@ -311,7 +285,22 @@ enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t
     for (size_t r = 0; r < n; r++)
         RP_TRY(rp_time_lists_check(&ranks[r]->self, ranks[r]->names.n, err));
     RP_TRY(rp_strtab_init(&tab, err));
-    RP_TRY(map_names(ranks, n, &tab, arena, out, err));
+
+    /* Map every name of every rank to one list of names. */
+    out->to = RP_ARENA_NEW(arena, uint32_t *, n + 1);
+    for (size_t r = 0; out->to && r < n; r++) {
+        out->to[r] = RP_ARENA_NEW(arena, uint32_t, ranks[r]->names.n + 1);
+        RP_TRY(rp_err_need(out->to[r], err, "comparing host calls"));
+        for (size_t g = 0; g < ranks[r]->names.n; g++)
+            RP_TRY(rp_strtab_intern(&tab, ranks[r]->names.at[g], strlen(ranks[r]->names.at[g]),
+                                    &out->to[r][g], err));
+    }
+    out->n = tab.n;
+    out->at = RP_ARENA_NEW(arena, struct rp_call_name, tab.n + 1);
+    RP_TRY(rp_err_need(out->to && out->at, err, "comparing host calls"));
+    for (size_t g = 0; g < tab.n; g++)
+        out->at[g].median_ns = RP_ABSENT_I64;
+
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < ranks[r]->slow.n; i++)
             out->at[out->to[r][ranks[r]->slow.at[i].name]].slow = true;

@@ -15,7 +15,6 @@
 #include "facts/arg_keys.h"
 #include "result/part.h"
 #include "result/print_units.h"
-#include "trace/names.h"
 
 #include <ctype.h>
 #include <stdlib.h>

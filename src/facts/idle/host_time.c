@@ -405,27 +405,6 @@ static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t 
 
 /* ------------------------------------------------------------------ names for the host's work */
 
-/* Adds the time of a leaf to the names of all spans around it, once for each name. */
-static enum rp_code name_leaf(struct rp_host_time *h, uint32_t at, struct rp_err *err)
-{
-    const struct rp_host_leaf *leaf = &h->leaves.at[at];
-    rp_event e = leaf->event;
-
-    RP_FOR_ANCESTORS (h->t, e) {
-        struct rp_host_name *name = &h->names.at[h->t->ev.name[e]];
-
-        if (name->leaf == at + 1 || (rp_host_time_sign(h, e) & RP_SIGN_STEP))
-            continue;
-        if (!name->ns)
-            RP_TRY(rp_vec_push(&h->named, e, err));
-        name->spans += !name->ns || name->last != e;
-        name->last = e;
-        name->leaf = at + 1;
-        rp_ns_add(&name->ns, leaf->ns);
-    }
-    return RP_OK;
-}
-
 /* The innermost name with at least half of the time, in few spans: a function that is called
    thousands of times is a helper. RP_NONE if there is none. Names are listed from the inside
    outwards, so among equal ones the first is the innermost. */
@@ -438,7 +417,23 @@ static enum rp_code main_span(struct rp_host_time *h, rp_event *out, struct rp_e
         RP_TRY(rp_vec_zeros(&h->names, h->t->str.n, err));
     h->named.n = 0;
     for (uint32_t i = 0; i < h->leaves.n; i++) {
-        RP_TRY(name_leaf(h, i, err));
+        /* Add the time of a leaf to the names of all spans around it, once for each name. */
+        const struct rp_host_leaf *leaf = &h->leaves.at[i];
+        rp_event e = leaf->event;
+
+        RP_FOR_ANCESTORS (h->t, e) {
+            struct rp_host_name *name = &h->names.at[h->t->ev.name[e]];
+
+            if (name->leaf == i + 1 || (rp_host_time_sign(h, e) & RP_SIGN_STEP))
+                continue;
+            if (!name->ns)
+                RP_TRY(rp_vec_push(&h->named, e, err));
+            name->spans += !name->ns || name->last != e;
+            name->last = e;
+            name->leaf = i + 1;
+            rp_ns_add(&name->ns, leaf->ns);
+        }
+
         rp_ns_add(&total, h->leaves.at[i].ns);
     }
     for (uint32_t i = 0; i < h->named.n; i++) {
@@ -478,28 +473,6 @@ static rp_event longest_leaf(const struct rp_host_time *h)
 
 /* ------------------------------------------------------------------ an interval */
 
-/* Keeps one segment, with the cause that has most time. */
-static void keep_main_cause(struct rp_host_time *h, int64_t begin_ns, int64_t end_ns)
-{
-    int64_t sum[RP_GAP_CAUSES] = {0}, longest = 0;
-    struct rp_host_segment *s = h->segments.at;
-    struct rp_host_segment main = {begin_ns, end_ns, RP_NONE, RP_GAP_NOT_LAUNCHED};
-
-    for (size_t i = 0; i < h->segments.n; i++) {
-        rp_ns_add(&sum[s[i].cause], rp_ns_between(s[i].begin_ns, s[i].end_ns));
-        main.cause = sum[s[i].cause] > sum[main.cause] ? s[i].cause : main.cause;
-    }
-    for (size_t i = 0; i < h->segments.n; i++)
-        if (s[i].cause == main.cause && rp_ns_between(s[i].begin_ns, s[i].end_ns) > longest) {
-            longest = rp_ns_between(s[i].begin_ns, s[i].end_ns);
-            main.host = s[i].host;
-        }
-    if (main.cause == RP_GAP_NOT_LAUNCHED)
-        main.host = longest_leaf(h);
-    h->segments.n = 1;
-    s[0] = main;
-}
-
 enum rp_code rp_host_time_divide(struct rp_host_time *h, rp_track track, int64_t begin_ns,
                                  int64_t end_ns, struct rp_err *err)
 {
@@ -514,7 +487,25 @@ enum rp_code rp_host_time_divide(struct rp_host_time *h, rp_track track, int64_t
     h->least_ns = lasts ? rp_ns_between(begin_ns, end_ns) / MINOR_PART : 0;
     RP_TRY(walk_thread(h, track, begin_ns, end_ns, 0, err));
     if (!lasts) {
-        keep_main_cause(h, begin_ns, end_ns);
+        /* Keep one segment, with the cause that has most time. */
+        int64_t sum[RP_GAP_CAUSES] = {0}, longest = 0;
+        struct rp_host_segment *s = h->segments.at;
+        struct rp_host_segment main = {begin_ns, end_ns, RP_NONE, RP_GAP_NOT_LAUNCHED};
+
+        for (size_t i = 0; i < h->segments.n; i++) {
+            rp_ns_add(&sum[s[i].cause], rp_ns_between(s[i].begin_ns, s[i].end_ns));
+            main.cause = sum[s[i].cause] > sum[main.cause] ? s[i].cause : main.cause;
+        }
+        for (size_t i = 0; i < h->segments.n; i++)
+            if (s[i].cause == main.cause && rp_ns_between(s[i].begin_ns, s[i].end_ns) > longest) {
+                longest = rp_ns_between(s[i].begin_ns, s[i].end_ns);
+                main.host = s[i].host;
+            }
+        if (main.cause == RP_GAP_NOT_LAUNCHED)
+            main.host = longest_leaf(h);
+        h->segments.n = 1;
+        s[0] = main;
+
         return RP_OK;
     }
     RP_TRY(main_span(h, &host, err));

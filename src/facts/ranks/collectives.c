@@ -111,17 +111,6 @@ static enum rp_code set_group(struct collective_ctx *g, const struct rp_coll_fac
     return RP_OK;
 }
 
-/* Notes what all collectives of the rank have in common. */
-static void look_at_group(struct rp_collectives *out, const struct rp_collective *c)
-{
-    if (c->kind == RP_COLL_SEND_RECV)
-        return;
-    out->grouped = out->grouped && c->key;
-    out->sequenced = out->sequenced && c->key && c->seq >= 0;
-    out->mixed |= out->group_hash && out->group_hash != c->group_hash;
-    out->group_hash = c->group_hash;
-}
-
 /* Sets the key of c, which includes its ordinal among those that look the same. */
 static enum rp_code set_key(struct collective_ctx *g, struct rp_collective *c, struct rp_err *err)
 {
@@ -173,7 +162,16 @@ static enum rp_code add_collective(struct collective_ctx *g, const struct found 
     c.name_hash = rp_hash_bytes(c.name, strlen(c.name));
     c.index = g->stream_count.at[found->stream]++;
     RP_TRY(set_key(g, &c, err));
-    look_at_group(g->out, &c);
+
+    /* Note what all collectives of the rank have in common. */
+    struct rp_collectives *out = g->out;
+    if (c.kind != RP_COLL_SEND_RECV) {
+        out->grouped = out->grouped && c.key;
+        out->sequenced = out->sequenced && c.key && c.seq >= 0;
+        out->mixed |= out->group_hash && out->group_hash != c.group_hash;
+        out->group_hash = c.group_hash;
+    }
+
     return rp_vec_push(&g->out->list, c, err);
 }
 

@@ -76,28 +76,6 @@ struct operation {
     int64_t own, to, from;
 };
 
-/* Reads numbers of a communicator. A peer is received from if only that is in the name. */
-static bool read_in_group(const struct rp_message_finder *f, rp_event e,
-                          const struct rp_coll_facts *facts, struct operation *op)
-{
-    rp_str name = f->trace->ev.name[e];
-    int64_t peer;
-
-    if (!read_rank(&f->peer, e, &peer))
-        return false;
-    rp_arg_key_text(&f->reader->name, e, &name);
-    bool sends = strstr(rp_trace_str(f->trace, name), "end") != NULL; /* Send, MPI_Sendrecv */
-    if (!read_rank(&f->own, e, &op->own)) {
-        op->own = f->trace->rank;
-        if (!facts->group_size || facts->group_size != f->trace->world_size)
-            return false;
-    }
-    *(sends ? &op->to : &op->from) = peer;
-    if (sends)
-        read_rank(&f->source, e, &op->from);
-    return op->own >= 0;
-}
-
 static bool read_operation(const struct rp_message_finder *f, rp_event e,
                            const struct rp_coll_facts *facts, struct operation *op)
 {
@@ -106,8 +84,25 @@ static bool read_operation(const struct rp_message_finder *f, rp_event e,
         op->to = -1;
     if (!read_rank(&f->from, e, &op->from))
         op->from = -1;
-    if (op->to < 0 && op->from < 0)
-        return read_in_group(f, e, facts, op);
+    if (op->to < 0 && op->from < 0) {
+        /* Read numbers of a communicator. A peer is received from if only that is in the name. */
+        rp_str name = f->trace->ev.name[e];
+        int64_t peer;
+
+        if (!read_rank(&f->peer, e, &peer))
+            return false;
+        rp_arg_key_text(&f->reader->name, e, &name);
+        bool sends = strstr(rp_trace_str(f->trace, name), "end") != NULL; /* Send, MPI_Sendrecv */
+        if (!read_rank(&f->own, e, &op->own)) {
+            op->own = f->trace->rank;
+            if (!facts->group_size || facts->group_size != f->trace->world_size)
+                return false;
+        }
+        *(sends ? &op->to : &op->from) = peer;
+        if (sends)
+            read_rank(&f->source, e, &op->from);
+        return op->own >= 0;
+    }
     return op->own >= 0; /* of both ends of a message, one is this rank */
 }
 

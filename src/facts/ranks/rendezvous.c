@@ -24,7 +24,6 @@
 #include "facts/clocks/sources.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 const char *const rp_rendezvous_rule_names[] = {
     [RP_RENDEZVOUS_BY_NONE] = "none",   [RP_RENDEZVOUS_BY_SEQUENCE] = "sequence",
@@ -547,9 +546,10 @@ RP_DECISION(
     "than an eighth of their distance",
     "facts/some_must_end_together");
 
-/* The time in which all ranks recorded collectives, on the recorded clocks. */
-static struct rp_interval common_time(const struct matcher *m)
+/* The smallest share, over the ranks, of collectives in the common time that are matched. */
+static double matched_share(const struct matcher *m)
 {
+    /* The time in which all ranks recorded collectives, on the recorded clocks. */
     struct rp_interval common = {INT64_MIN, INT64_MAX};
 
     for (size_t r = 0; r < m->nranks; r++) {
@@ -563,13 +563,7 @@ static struct rp_interval common_time(const struct matcher *m)
         common.begin_ns = begin > common.begin_ns ? begin : common.begin_ns;
         common.end_ns = end < common.end_ns ? end : common.end_ns;
     }
-    return common;
-}
 
-/* The smallest share, over the ranks, of collectives in the common time that are matched. */
-static double matched_share(const struct matcher *m)
-{
-    struct rp_interval common = common_time(m);
     double least = 1;
     size_t r, i, k, *all = RP_ARENA_NEW(m->arena, size_t, 2 * m->nranks + 1);
 
@@ -659,9 +653,15 @@ static enum rp_code leave_out_cut(struct matcher *m, struct rp_err *err)
     return RP_OK;
 }
 
-/* Finds which collectives know their peers, and the pairs of these. */
-static enum rp_code find_pairs(struct matcher *m, struct rp_err *err)
+/* Tries the rules in order of preference until one matches something. */
+static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
 {
+    bool sequenced = true, grouped = true, mixed = false, on_host = true;
+    uint64_t group = 0;
+
+    RP_TRY(leave_out_cut(m, err));
+
+    /* Find which collectives know their peers, and the pairs of these. */
     m->peered = RP_ARENA_NEW(m->arena, bool *, m->nranks + 1);
     for (size_t r = 0; m->peered && r < m->nranks; r++) {
         const struct rp_collectives *c = m->ranks[r];
@@ -674,17 +674,8 @@ static enum rp_code find_pairs(struct matcher *m, struct rp_err *err)
             m->nothers += !m->peered[r][i];
     }
     RP_TRY(rp_arena_check(m->arena, "matching sends and receives", err));
-    return rp_rendezvous_find_pairs(m->ranks, m->nranks, m->left_out, &m->pairs, &m->npaired, err);
-}
+    RP_TRY(rp_rendezvous_find_pairs(m->ranks, m->nranks, m->left_out, &m->pairs, &m->npaired, err));
 
-/* Tries the rules in order of preference until one matches something. */
-static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
-{
-    bool sequenced = true, grouped = true, mixed = false, on_host = true;
-    uint64_t group = 0;
-
-    RP_TRY(leave_out_cut(m, err));
-    RP_TRY(find_pairs(m, err));
     for (size_t r = 0; r < m->nranks; r++) {
         if (!count_of(m, r))
             continue;

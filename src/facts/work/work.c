@@ -138,44 +138,6 @@ static enum rp_code find_device(struct work_ctx *c, struct rp_work_device fresh,
     return *out == c->out->devices.n ? rp_vec_push(&c->out->devices, fresh, err) : RP_OK;
 }
 
-/* Finds the device of an item. Copies may lack the argument that the kernels of their process
-   have. */
-static enum rp_code device_of(struct work_ctx *c, struct rp_work_item *item, struct rp_err *err)
-{
-    struct rp_work_device fresh = {.process = c->t->tracks[c->t->ev.track[item->event]].process,
-                                   .number = -1},
-                          *d;
-    uint32_t i;
-
-    if (c->device.key == RP_NONE || !rp_arg_key_int(&c->device, item->event, &fresh.number))
-        fresh.number = -1;
-    RP_TRY(find_device(c, fresh, &i, err));
-    d = &c->out->devices.at[i];
-    d->number = d->number < 0 ? fresh.number : d->number;
-    d->nitems++;
-    item->device = (uint16_t)i;
-    return RP_OK;
-}
-
-/* The only device of a process gets the number of the process, if that is known. */
-static enum rp_code number_devices(struct rp_work *w, struct rp_err *err)
-{
-    uint32_t *count = calloc(w->trace->nprocesses + 1, sizeof *count); /* by process */
-
-    RP_TRY(rp_err_need(count, err, "looking at devices"));
-    for (size_t i = 0; i < w->devices.n; i++)
-        count[w->devices.at[i].process]++;
-    for (size_t i = 0; i < w->devices.n; i++) {
-        struct rp_work_device *d = &w->devices.at[i];
-        int32_t known = w->trace->processes[d->process].device;
-
-        if (known >= 0 && (count[d->process] == 1 || d->number < 0))
-            d->number = known;
-    }
-    free(count);
-    return RP_OK;
-}
-
 RP_ORDER(by_number, struct rp_work_device, RP_UP(number), RP_UP(process), RP_UP(nitems))
 
 /* Adds the part of an item after *until, which is moved to its end. Items are in the order of
@@ -194,7 +156,20 @@ static enum rp_code settle_devices(struct rp_work *w, struct rp_err *err)
     RP_VEC(uint16_t) place = {0};
     RP_VEC(int64_t) computed = {0}; /* by device: the last end of compute */
 
-    RP_TRY(number_devices(w, err));
+    /* The only device of a process gets the number of the process, if that is known. */
+    uint32_t *count = calloc(w->trace->nprocesses + 1, sizeof *count); /* by process */
+    RP_TRY(rp_err_need(count, err, "looking at devices"));
+    for (size_t i = 0; i < w->devices.n; i++)
+        count[w->devices.at[i].process]++;
+    for (size_t i = 0; i < w->devices.n; i++) {
+        struct rp_work_device *d = &w->devices.at[i];
+        int32_t known = w->trace->processes[d->process].device;
+
+        if (known >= 0 && (count[d->process] == 1 || d->number < 0))
+            d->number = known;
+    }
+    free(count);
+
     RP_TRY(rp_vec_reserve(&computed, w->devices.n + 1, err));
     if (w->devices.n > 1) {
         enum rp_code code = rp_vec_reserve(&place, w->devices.n, err);
@@ -312,7 +287,21 @@ static enum rp_code collect_work(struct work_ctx *c, rp_event e, struct rp_err *
     item.launch = launch_of(c, e, &item.flags);
     if (!in_scope(c, &item))
         return RP_OK;
-    RP_TRY(device_of(c, &item, err));
+
+    /* Find the device of an item. Copies may lack the argument that the kernels of their process
+       have. */
+    struct rp_work_device fresh = {.process = c->t->tracks[c->t->ev.track[item.event]].process,
+                                   .number = -1},
+                          *d;
+    uint32_t i;
+    if (c->device.key == RP_NONE || !rp_arg_key_int(&c->device, item.event, &fresh.number))
+        fresh.number = -1;
+    RP_TRY(find_device(c, fresh, &i, err));
+    d = &c->out->devices.at[i];
+    d->number = d->number < 0 ? fresh.number : d->number;
+    d->nitems++;
+    item.device = (uint16_t)i;
+
     RP_TRY(stream_of(c, e, item.device, &item.stream, err));
     return rp_vec_push(&c->out->items, item, err);
 }

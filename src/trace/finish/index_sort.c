@@ -87,28 +87,6 @@ static void merge_words(const uint64_t *a, const uint64_t *a_end, const uint64_t
     memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
 }
 
-/* run: where each ascending run begins, and n. Returns the result as rp_radix_sort does. */
-static uint64_t *merge_runs(uint64_t *a, uint64_t *tmp, size_t *run, size_t nruns)
-{
-    size_t i, kept;
-
-    while (nruns > 1) {
-        uint64_t *swap = a;
-
-        for (i = kept = 0; i < nruns; i += 2, kept++) {
-            size_t middle = run[i + 1], end = i + 2 <= nruns ? run[i + 2] : middle;
-
-            merge_words(a + run[i], a + middle, a + end, tmp + run[i]);
-            run[kept] = run[i];
-        }
-        run[kept] = run[nruns];
-        nruns = kept;
-        a = tmp;
-        tmp = swap;
-    }
-    return a;
-}
-
 /* Sorts distinct words by all their bits. */
 static uint64_t *sort_words(uint64_t *a, uint64_t *tmp, size_t n, unsigned low)
 {
@@ -121,7 +99,24 @@ static uint64_t *sort_words(uint64_t *a, uint64_t *tmp, size_t n, unsigned low)
     if (nruns > RUNS_MAX)
         return rp_radix_sort(a, tmp, n, low);
     run[nruns] = n;
-    return merge_runs(a, tmp, run, nruns);
+
+    /* Merge the ascending runs two by two; `run` has their begins, and n. */
+    size_t k, kept;
+    while (nruns > 1) {
+        uint64_t *swap = a;
+
+        for (k = kept = 0; k < nruns; k += 2, kept++) {
+            size_t middle = run[k + 1], end = k + 2 <= nruns ? run[k + 2] : middle;
+
+            merge_words(a + run[k], a + middle, a + end, tmp + run[k]);
+            run[kept] = run[k];
+        }
+        run[kept] = run[nruns];
+        nruns = kept;
+        a = tmp;
+        tmp = swap;
+    }
+    return a;
 }
 
 static int64_t length_of(const struct rp_sort_keys *k, uint32_t row)

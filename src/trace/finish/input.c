@@ -69,24 +69,6 @@ static bool is_of_input(const struct input_ctx *w, rp_event e)
     return i < w->steps.n && w->steps.at[i] == step;
 }
 
-/* A span precedes those inside it. */
-static void mark_events(struct input_ctx *w)
-{
-    struct rp_build_events *ev = &w->b->ev;
-
-    for (rp_event e = 0; e < ev->n; e++) {
-        rp_event parent = ev->parent.at[e];
-
-        w->inside.at[e] = parent != RP_NONE && w->inside.at[parent];
-        if (w->inside.at[e] && ev->kind.at[e] == RP_KIND_CPU_OP)
-            ev->kind.at[e] = RP_KIND_ANNOTATION;
-        if (is_of_input(w, e)) {
-            w->inside.at[e] = 1;
-            ev->name.at[e] = w->renamed;
-        }
-    }
-}
-
 enum rp_code rp_pass_input(struct rp_builder *b, struct rp_err *err)
 {
     struct input_ctx w = {
@@ -101,8 +83,22 @@ enum rp_code rp_pass_input(struct rp_builder *b, struct rp_err *err)
         code = rp_strtab_intern(&b->str, RENAMED, sizeof RENAMED - 1, &w.renamed, err);
     if (code == RP_OK && w.steps.n)
         code = rp_vec_reserve(&w.inside, (size_t)b->ev.n + 1, err);
-    if (code == RP_OK && w.steps.n)
-        mark_events(&w);
+    if (code == RP_OK && w.steps.n) {
+        /* A span precedes those inside it. */
+        struct rp_build_events *ev = &w.b->ev;
+
+        for (rp_event e = 0; e < ev->n; e++) {
+            rp_event parent = ev->parent.at[e];
+
+            w.inside.at[e] = parent != RP_NONE && w.inside.at[parent];
+            if (w.inside.at[e] && ev->kind.at[e] == RP_KIND_CPU_OP)
+                ev->kind.at[e] = RP_KIND_ANNOTATION;
+            if (is_of_input(&w, e)) {
+                w.inside.at[e] = 1;
+                ev->name.at[e] = w.renamed;
+            }
+        }
+    }
     rp_vec_release(&w.steps);
     rp_vec_release(&w.callers);
     rp_vec_release(&w.inside);

@@ -18,24 +18,6 @@
 
 #define PROFILER_STEP "ProfilerStep#"
 
-/* "ProfilerStep#12" in a category that marks steps. */
-static enum rp_code steps_by_profiler(struct rp_builder *b, struct rp_err *err)
-{
-    size_t prefix = sizeof PROFILER_STEP - 1;
-
-    for (rp_event e = 0; e < b->ev.n; e++) {
-        if (!(rp_build_origin_of(b, e)->flags & RP_ORIGIN_MARKS_STEP) ||
-            b->ev.ts_ns.at[e] == RP_NO_TS)
-            continue;
-        const char *name = rp_strtab_borrow(&b->str, b->ev.name.at[e]);
-        if (!strncmp(name, PROFILER_STEP, prefix))
-            RP_TRY(rp_vec_push(
-                &b->steps,
-                rp_step_of_event(b, e, RP_STEP_PROFILER, strtoll(name + prefix, NULL, 10)), err));
-    }
-    return RP_OK;
-}
-
 RP_ORDER(by_time, struct rp_step, RP_UP(begin_ns), RP_UP(end_ns), RP_UP(name), RP_UP(mark))
 
 /* Sorts by time, and keeps each (name, begin, end) once, because old files mark a step in two
@@ -135,31 +117,6 @@ RP_LIMIT(WINDOWS_MOST, "breaks",
 static bool skips_steps(const struct rp_step *a, const struct rp_step *b)
 {
     return a->source == RP_STEP_PROFILER && a->number < INT64_MAX && b->number > a->number + 1;
-}
-
-/* A profiler with a schedule records a few steps, pauses, and records again. If it does not count
-   steps, a pause between two windows is recognised because nothing was recorded in it and no step
-   is as long. */
-static void find_windows(struct rp_builder *b)
-{
-    struct rp_step *s = b->steps.at;
-    int64_t longest = 0;
-    size_t i, looks = 0;
-
-    for (i = 0; i < b->steps.n; i++)
-        if (rp_step_between(s[i].begin_ns, s[i].end_ns) > longest)
-            longest = rp_step_between(s[i].begin_ns, s[i].end_ns);
-    for (i = 0; i + 1 < b->steps.n; i++) {
-        int64_t end = s[i].work_end_ns > s[i].end_ns ? s[i].work_end_ns : s[i].end_ns;
-
-        if (skips_steps(&s[i], &s[i + 1]))
-            s[i].flags |= RP_STEP_BREAK_AFTER;
-        else if (looks < WINDOWS_MOST && rp_step_between(end, s[i + 1].begin_ns) > longest) {
-            looks++;
-            if (!is_recorded(b, end, s[i + 1].begin_ns))
-                s[i].flags |= RP_STEP_BREAK_AFTER;
-        }
-    }
 }
 
 /* The profiler begins a step whenever one ends, and so also when recording is about to end. Then
@@ -343,7 +300,21 @@ enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
 
     RP_TRY(rp_steps_by_cut(b, &cut, err));
     if (!cut) {
-        RP_TRY(steps_by_profiler(b, err));
+        /* "ProfilerStep#12" in a category that marks steps. */
+        size_t prefix = sizeof PROFILER_STEP - 1;
+
+        for (rp_event e = 0; e < b->ev.n; e++) {
+            if (!(rp_build_origin_of(b, e)->flags & RP_ORIGIN_MARKS_STEP) ||
+                b->ev.ts_ns.at[e] == RP_NO_TS)
+                continue;
+            const char *name = rp_strtab_borrow(&b->str, b->ev.name.at[e]);
+            if (!strncmp(name, PROFILER_STEP, prefix))
+                RP_TRY(rp_vec_push(
+                    &b->steps,
+                    rp_step_of_event(b, e, RP_STEP_PROFILER, strtoll(name + prefix, NULL, 10)),
+                    err));
+        }
+
         if (b->steps.n)
             RP_TRY(steps_by_marks(b, err));
         if (!b->steps.n)
@@ -358,8 +329,29 @@ enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
     put_in_order(b);
     struct rp_mark_view v = rp_mark_view_of_builder(b);
     rp_steps_end_work(&v, b->steps.at, b->steps.n);
-    if (!cut && b->steps.n && rp_step_source_is_mark(b->steps.at[0].source))
-        find_windows(b);
+    if (!cut && b->steps.n && rp_step_source_is_mark(b->steps.at[0].source)) {
+        /* A profiler with a schedule records a few steps, pauses, and records again. If it does not
+           count steps, a pause between two windows is recognised because nothing was recorded in it
+           and no step is as long. */
+        struct rp_step *s = b->steps.at;
+        int64_t longest = 0;
+        size_t i, looks = 0;
+
+        for (i = 0; i < b->steps.n; i++)
+            if (rp_step_between(s[i].begin_ns, s[i].end_ns) > longest)
+                longest = rp_step_between(s[i].begin_ns, s[i].end_ns);
+        for (i = 0; i + 1 < b->steps.n; i++) {
+            int64_t end = s[i].work_end_ns > s[i].end_ns ? s[i].work_end_ns : s[i].end_ns;
+
+            if (skips_steps(&s[i], &s[i + 1]))
+                s[i].flags |= RP_STEP_BREAK_AFTER;
+            else if (looks < WINDOWS_MOST && rp_step_between(end, s[i + 1].begin_ns) > longest) {
+                looks++;
+                if (!is_recorded(b, end, s[i + 1].begin_ns))
+                    s[i].flags |= RP_STEP_BREAK_AFTER;
+            }
+        }
+    }
     if (!cut && b->steps.n > 1 && b->steps.at[0].source == RP_STEP_PROFILER)
         RP_TRY(flag_cut_off(b, err));
     if (!cut)

@@ -191,26 +191,6 @@ static enum rp_code list_marks(struct loop *w, uint32_t track, struct rp_err *er
     return RP_OK;
 }
 
-/* Adds the device work that was launched in marks to them. */
-static void add_device_work(struct loop *w)
-{
-    struct rp_mark_view v = rp_mark_view_of_builder(w->b);
-    struct rp_launch_known known = {.link = RP_NONE};
-    size_t i;
-
-    for (rp_event e = 0; e < v.nevents; e++) {
-        if (!rp_kind_is_device_work(v.kind[e]) || !rp_mark_view_is_span(&v, e) ||
-            v.link[e] == RP_NONE)
-            continue;
-        int64_t at = rp_steps_launched_next(&v, v.link[e], &known);
-        RP_LOWER_BOUND(i, w->marks.n, w->marks.at[i].begin_ns <= at);
-        if (i && at < w->marks.at[i - 1].end_ns &&
-            __builtin_add_overflow(w->marks.at[i - 1].work_ns, v.dur_ns[e],
-                                   &w->marks.at[i - 1].work_ns))
-            w->marks.at[i - 1].work_ns = INT64_MAX;
-    }
-}
-
 /* Keeps the marks of the executable with most device work, or if none has any, of the one that
    takes longest; its first call does not count, because it may compile. */
 static enum rp_code keep_main_executable(struct loop *w, struct rp_err *err)
@@ -226,7 +206,23 @@ static enum rp_code keep_main_executable(struct loop *w, struct rp_err *err)
 
     for (i = 0; i < 2 * nstrings; i++)
         sum.at[i] = 0;
-    add_device_work(w);
+
+    /* Add the device work that was launched in marks to them. */
+    struct rp_mark_view v = rp_mark_view_of_builder(w->b);
+    struct rp_launch_known known = {.link = RP_NONE};
+    size_t k;
+    for (rp_event e = 0; e < v.nevents; e++) {
+        if (!rp_kind_is_device_work(v.kind[e]) || !rp_mark_view_is_span(&v, e) ||
+            v.link[e] == RP_NONE)
+            continue;
+        int64_t at = rp_steps_launched_next(&v, v.link[e], &known);
+        RP_LOWER_BOUND(k, w->marks.n, w->marks.at[k].begin_ns <= at);
+        if (k && at < w->marks.at[k - 1].end_ns &&
+            __builtin_add_overflow(w->marks.at[k - 1].work_ns, v.dur_ns[e],
+                                   &w->marks.at[k - 1].work_ns))
+            w->marks.at[k - 1].work_ns = INT64_MAX;
+    }
+
     for (i = 0; i < w->marks.n; i++) {
         const struct loop_mark *m = &w->marks.at[i];
         rp_str name = m->name;
@@ -720,37 +716,16 @@ static enum rp_code steps_by(struct rp_builder *b, enum loop_kind kind, struct r
     return code;
 }
 
-enum rp_code rp_steps_by_optimizer(struct rp_builder *b, struct rp_err *err)
-{
-    return steps_by(b, LOOP_OPTIMIZER, err);
-}
-
-enum rp_code rp_steps_by_executable(struct rp_builder *b, struct rp_err *err)
-{
-    return steps_by(b, LOOP_EXECUTABLE, err);
-}
-
-enum rp_code rp_steps_by_loader(struct rp_builder *b, struct rp_err *err)
-{
-    return steps_by(b, LOOP_LOADER, err);
-}
-
-enum rp_code rp_steps_by_replay(struct rp_builder *b, struct rp_err *err)
-{
-    return steps_by(b, LOOP_REPLAY, err);
-}
-
-enum rp_code rp_steps_by_backward(struct rp_builder *b, struct rp_err *err)
-{
-    return steps_by(b, LOOP_BACKWARD, err);
-}
-
-enum rp_code rp_steps_by_compiled(struct rp_builder *b, struct rp_err *err)
-{
-    return steps_by(b, LOOP_COMPILED, err);
-}
-
-enum rp_code rp_steps_by_forward(struct rp_builder *b, struct rp_err *err)
-{
-    return steps_by(b, LOOP_FORWARD, err);
-}
+/* Each kind of loop is one of the ways in which steps.c looks for steps. */
+#define STEPS_BY(name, kind)                                                  \
+    enum rp_code rp_steps_by_##name(struct rp_builder *b, struct rp_err *err) \
+    {                                                                         \
+        return steps_by(b, kind, err);                                        \
+    }
+STEPS_BY(optimizer, LOOP_OPTIMIZER)
+STEPS_BY(executable, LOOP_EXECUTABLE)
+STEPS_BY(loader, LOOP_LOADER)
+STEPS_BY(replay, LOOP_REPLAY)
+STEPS_BY(backward, LOOP_BACKWARD)
+STEPS_BY(compiled, LOOP_COMPILED)
+STEPS_BY(forward, LOOP_FORWARD)

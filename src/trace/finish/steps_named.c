@@ -95,25 +95,6 @@ static bool is_pause(const struct rp_step *step, int64_t longest_ns)
     return rp_step_between(step[0].end_ns, step[1].begin_ns) > longest_ns;
 }
 
-/* A pause between two steps that is longer than any step is a break, unless most pauses are that
-   long. In the order of time. */
-static void steps_find_pauses(struct rp_step *steps, size_t n)
-{
-    int64_t longest = 0;
-    size_t i, pauses = 0;
-
-    for (i = 0; i < n; i++) {
-        int64_t ns = rp_step_between(steps[i].begin_ns, steps[i].end_ns);
-
-        longest = ns > longest ? ns : longest;
-    }
-    for (i = 0; i + 1 < n; i++)
-        pauses += is_pause(&steps[i], longest);
-    for (i = 0; i + 1 < n && 2 * pauses < n; i++)
-        if (is_pause(&steps[i], longest))
-            steps[i].flags |= RP_STEP_BREAK_AFTER;
-}
-
 enum rp_code rp_trace_name_steps(struct rp_trace *trace, const char *name, bool *found,
                                  struct rp_err *err)
 {
@@ -128,7 +109,24 @@ enum rp_code rp_trace_name_steps(struct rp_trace *trace, const char *name, bool 
         code = list_steps(&w, &steps, err);
     *found = code == RP_OK && steps.n;
     if (*found) {
-        steps_find_pauses(steps.at, steps.n);
+        /* A pause between two steps that is longer than any step is a break, unless most pauses are
+           that long. In the order of time. */
+        struct rp_step *step = steps.at;
+        size_t n = steps.n;
+        int64_t longest = 0;
+        size_t i, pauses = 0;
+
+        for (i = 0; i < n; i++) {
+            int64_t ns = rp_step_between(step[i].begin_ns, step[i].end_ns);
+
+            longest = ns > longest ? ns : longest;
+        }
+        for (i = 0; i + 1 < n; i++)
+            pauses += is_pause(&step[i], longest);
+        for (i = 0; i + 1 < n && 2 * pauses < n; i++)
+            if (is_pause(&step[i], longest))
+                step[i].flags |= RP_STEP_BREAK_AFTER;
+
         rp_steps_end_work(&v, steps.at, steps.n);
         trace->nsteps = (uint32_t)steps.n;
         code = rp_store_take(trace->store, &trace->steps, &steps, err);
