@@ -339,26 +339,6 @@ static void serve_ready(void *user, const char *address)
     fflush(stdout);
 }
 
-/* `metrics --serve`: Ctrl-C ends the program, which has nothing to finish. */
-static int serve_metrics(const struct cli_call *call)
-{
-    const char *source = cli_setting(call->settings, call->nsettings, "source");
-    struct rp_metrics_server server = {
-        .struct_size = sizeof server, .stop_fd = -1, .ready = serve_ready};
-    struct rp_err err = RP_ERR_INIT;
-
-    if (call->nwords + (source != NULL) > 1) {
-        snprintf(err.text, sizeof err.text, "'--serve' takes one source");
-        return cli_usage(call->command->name, &err);
-    }
-    server.source = call->nwords ? call->words[0] : source;
-    server.port = (unsigned)option_number(call, "port");
-    server.keep_ns = (int64_t)option_number(call, "keep");
-    server.clean = cli_flag(call->settings, call->nsettings, "clean");
-    enum rp_code code = rp_metrics_call_serve(&server, &err);
-    return code == RP_OK ? 0 : cli_fail(code, &err);
-}
-
 struct watching {
     const struct cli_call *call;
     int status, looks;
@@ -425,8 +405,24 @@ int cli_ask(const struct cli_call *call)
     int status;
 
     if (!strcmp(call->command->name, "metrics") &&
-        cli_flag(call->settings, call->nsettings, "serve"))
-        return serve_metrics(call);
+        cli_flag(call->settings, call->nsettings, "serve")) {
+        /* `metrics --serve`: Ctrl-C ends the program, which has nothing to finish. */
+        const char *source = cli_setting(call->settings, call->nsettings, "source");
+        struct rp_metrics_server server = {
+            .struct_size = sizeof server, .stop_fd = -1, .ready = serve_ready};
+        struct rp_err err = RP_ERR_INIT;
+
+        if (call->nwords + (source != NULL) > 1) {
+            snprintf(err.text, sizeof err.text, "'--serve' takes one source");
+            return cli_usage(call->command->name, &err);
+        }
+        server.source = call->nwords ? call->words[0] : source;
+        server.port = (unsigned)option_number(call, "port");
+        server.keep_ns = (int64_t)option_number(call, "keep");
+        server.clean = cli_flag(call->settings, call->nsettings, "clean");
+        enum rp_code code = rp_metrics_call_serve(&server, &err);
+        return code == RP_OK ? 0 : cli_fail(code, &err);
+    }
 
     if (!strcmp(call->command->name, "metrics") &&
         cli_flag(call->settings, call->nsettings, "watch") && watch_metrics(call, &status))

@@ -140,27 +140,6 @@ static void preload(struct dumping *d)
         setenv("LD_PRELOAD", library, 1);
 }
 
-/* Warnings that the user did not ask for are printed even with --quiet. */
-static void print_warnings(const struct cli_call *call, const struct rp_result *plan)
-{
-    bool keep = cli_flag(call->settings, call->nsettings, "keep-flags");
-    const char *variable, *flag, *because;
-    struct rp_rows rows;
-
-    if (rp_result_rows(plan, "dropped", &rows))
-        while (rp_rows_next(&rows))
-            if (rp_row_text(&rows.row, "variable", &variable) &&
-                rp_row_text(&rows.row, "flag", &flag) &&
-                rp_row_text(&rows.row, "because", &because))
-                fprintf(stderr, "reprise: warning: %s: '%s' %s: %s\n", variable, flag,
-                        keep ? "may end the process" : "is left out, it would end the process",
-                        because);
-    if (rp_result_rows(plan, "warnings", &rows))
-        while (rp_rows_next(&rows))
-            if (rp_row_text(&rows.row, "", &flag))
-                fprintf(stderr, "reprise: warning: %s\n", flag);
-}
-
 /* ---- watching ---- */
 
 static double now_s(void)
@@ -281,7 +260,24 @@ static int run_planned(const struct cli_call *call, const struct rp_result *plan
     rp_result_text(plan, "summary", &summary);
     if (!d.quiet)
         fprintf(stderr, "reprise: %s; dumps go to '%s'\n", summary, d.record.folder);
-    print_warnings(call, plan);
+
+    /* Warnings that the user did not ask for are printed even with --quiet. */
+    bool keep = cli_flag(call->settings, call->nsettings, "keep-flags");
+    const char *variable, *flag, *because;
+    struct rp_rows rows;
+    if (rp_result_rows(plan, "dropped", &rows))
+        while (rp_rows_next(&rows))
+            if (rp_row_text(&rows.row, "variable", &variable) &&
+                rp_row_text(&rows.row, "flag", &flag) &&
+                rp_row_text(&rows.row, "because", &because))
+                fprintf(stderr, "reprise: warning: %s: '%s' %s: %s\n", variable, flag,
+                        keep ? "may end the process" : "is left out, it would end the process",
+                        because);
+    if (rp_result_rows(plan, "warnings", &rows))
+        while (rp_rows_next(&rows))
+            if (rp_row_text(&rows.row, "", &flag))
+                fprintf(stderr, "reprise: warning: %s\n", flag);
+
     set_variables(plan, d.quiet);
     preload(&d);
     rp_dump_store_new(d.record.folder, max_bytes(call), &d.store, NULL);

@@ -169,23 +169,6 @@ void cli_help_markdown(const struct cli_command *command, FILE *to)
         put_option_row(to, option);
 }
 
-static void put_format(FILE *to, const struct rp_format_view *format)
-{
-    char text[512];
-    int used = fprintf(to, "  %s", format->name);
-
-    snprintf(text, sizeof text, "%s\n%s\nwritten by %s", format->summary, format->files,
-             format->written_by);
-    fprintf(to, "%*s", used < FORMAT_COLUMN ? FORMAT_COLUMN - used : 1, "");
-    put_wrapped(to, text, FORMAT_COLUMN, FORMAT_COLUMN);
-}
-
-static void put_format_row(FILE *to, const struct rp_format_view *format)
-{
-    fprintf(to, "| `%s` | %s | %s | `%s` | %s |\n", format->name, format->kind, format->summary,
-            format->files, format->written_by);
-}
-
 /* Lists traces first, then programs. */
 static void put_formats(FILE *to, const char *kind, bool markdown)
 {
@@ -196,10 +179,18 @@ static void put_formats(FILE *to, const char *kind, bool markdown)
     for (size_t i = 0; rp_formats(i, 1, &format, sizeof format); i++) {
         if (strcmp(format.kind, kind) != 0)
             continue;
-        if (markdown)
-            put_format_row(to, &format);
-        else
-            put_format(to, &format);
+        if (markdown) {
+            fprintf(to, "| `%s` | %s | %s | `%s` | %s |\n", format.name, format.kind,
+                    format.summary, format.files, format.written_by);
+        } else {
+            char text[512];
+            int used = fprintf(to, "  %s", format.name);
+
+            snprintf(text, sizeof text, "%s\n%s\nwritten by %s", format.summary, format.files,
+                     format.written_by);
+            fprintf(to, "%*s", used < FORMAT_COLUMN ? FORMAT_COLUMN - used : 1, "");
+            put_wrapped(to, text, FORMAT_COLUMN, FORMAT_COLUMN);
+        }
     }
 }
 

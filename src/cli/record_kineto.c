@@ -289,26 +289,6 @@ static bool parse_jobs(struct kineto *k, const char *text, struct rp_err *err)
     return false;
 }
 
-/* Sets "10:5" or "5": this many steps, which the job counts. */
-static void configure(struct kineto *k, const char *steps)
-{
-    const char *count = steps && strchr(steps, ':') ? strchr(steps, ':') + 1 : steps;
-    char *c = k->configuration;
-    size_t size = sizeof k->configuration;
-    int64_t start = k->n > 1 ? clock_ns(CLOCK_REALTIME) / 1000000 + WARM_UP_MS : 0;
-    int n = snprintf(c, size, "ACTIVITIES_LOG_FILE=%s/trace.json\n", k->folder);
-
-    if (steps)
-        snprintf(c + n, size - (size_t)n,
-                 "PROFILE_START_ITERATION=0\nPROFILE_START_ITERATION_ROUNDUP=1\n"
-                 "ACTIVITIES_ITERATIONS=%lld\n",
-                 strtoll(count, NULL, 10));
-    else
-        snprintf(c + n, size - (size_t)n,
-                 "PROFILE_START_TIME=%lld\nACTIVITIES_DURATION_MSECS=%lld\n", (long long)start,
-                 (long long)k->lasts_ms);
-}
-
 /* Makes a place to which the job may write: below /tmp, or in the folder that its environment
    names. */
 static bool make_place(struct kineto *k, struct rp_err *err)
@@ -396,7 +376,24 @@ int record_kineto(const char *pids, const char *folder, int64_t lasts_ns, const 
         free(k);
         return cli_fail(RP_IO, &err);
     }
-    configure(k, steps);
+
+    /* Set "10:5" or "5": this many steps, which the job counts. */
+    const char *count = steps && strchr(steps, ':') ? strchr(steps, ':') + 1 : steps;
+    char *c = k->configuration;
+    size_t size = sizeof k->configuration;
+    int64_t start = k->n > 1 ? clock_ns(CLOCK_REALTIME) / 1000000 + WARM_UP_MS : 0;
+    int n = snprintf(c, size, "ACTIVITIES_LOG_FILE=%s/trace.json\n", k->folder);
+
+    if (steps)
+        snprintf(c + n, size - (size_t)n,
+                 "PROFILE_START_ITERATION=0\nPROFILE_START_ITERATION_ROUNDUP=1\n"
+                 "ACTIVITIES_ITERATIONS=%lld\n",
+                 strtoll(count, NULL, 10));
+    else
+        snprintf(c + n, size - (size_t)n,
+                 "PROFILE_START_TIME=%lld\nACTIVITIES_DURATION_MSECS=%lld\n", (long long)start,
+                 (long long)k->lasts_ms);
+
     const char *why = serve(k, fd);
     close(fd);
     if (*path)

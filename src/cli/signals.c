@@ -36,27 +36,6 @@ static uintptr_t read_hex(const char **at)
     return value;
 }
 
-/* Finds the file of a mapping in `line`: "BEGIN-END rights offset device inode PATH"; NULL if there
-   is none. */
-static const char *mapped_file(uintptr_t address, char *line, size_t size)
-{
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    const char *found = NULL;
-
-    while (fd >= 0 && !found && next_line(fd, line, size)) {
-        const char *at = line;
-        uintptr_t begin = read_hex(&at), end = *at == '-' ? (at++, read_hex(&at)) : 0;
-
-        if (address < begin || address >= end)
-            continue;
-        found = strchr(line, '/');
-        break;
-    }
-    if (fd >= 0)
-        close(fd);
-    return found;
-}
-
 static void say(const char *text)
 {
     (void)!write(STDERR_FILENO, text, strlen(text));
@@ -65,7 +44,24 @@ static void say(const char *text)
 static void end_on_lost_file(int number, siginfo_t *info, void *context)
 {
     char line[PATH_MAX + 256];
-    const char *path = mapped_file((uintptr_t)info->si_addr, line, sizeof line);
+
+    /* Find the file of a mapping in `line`: "BEGIN-END rights offset device inode PATH"; NULL if
+       there is none. */
+    uintptr_t address = (uintptr_t)info->si_addr;
+    size_t size = sizeof line;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    const char *path = NULL;
+    while (fd >= 0 && !path && next_line(fd, line, size)) {
+        const char *at = line;
+        uintptr_t begin = read_hex(&at), end = *at == '-' ? (at++, read_hex(&at)) : 0;
+
+        if (address < begin || address >= end)
+            continue;
+        path = strchr(line, '/');
+        break;
+    }
+    if (fd >= 0)
+        close(fd);
 
     (void)context;
     if (!path) {

@@ -56,20 +56,6 @@ static struct candidate candidate_of(const struct rp_rank_traits *traits, size_t
 
 /* ------------------------------------------------------------------ choosing */
 
-static void choose_first_of_kinds(struct candidate *list, size_t n, size_t most)
-{
-    size_t i, k, kinds = 0;
-
-    for (i = 0; i < n && kinds < most; i++) {
-        for (k = 0; k < i && list[k].traits.kind != list[i].traits.kind;)
-            k++;
-        if (k < i)
-            continue;
-        list[i].why |= USUAL;
-        kinds++;
-    }
-}
-
 /* Leaves the list in the order of the ranks. */
 static void choose_ranks(struct candidate *list, size_t n, uint32_t most)
 {
@@ -86,7 +72,17 @@ static void choose_ranks(struct candidate *list, size_t n, uint32_t most)
     for (i = 0; i < each; i++)
         list[i].why |= USUAL;
     qsort(list, n, sizeof *list, by_place);
-    choose_first_of_kinds(list, n, each);
+
+    /* The first rank of each kind, for as many kinds as are kept. */
+    size_t m, k, kinds = 0;
+    for (m = 0; m < n && kinds < each; m++) {
+        for (k = 0; k < m && list[k].traits.kind != list[m].traits.kind;)
+            k++;
+        if (k < m)
+            continue;
+        list[m].why |= USUAL;
+        kinds++;
+    }
 }
 
 /* ------------------------------------------------------------------ while ranks arrive */
@@ -286,15 +282,6 @@ static void weigh(const struct rp_ranks *ranks, const struct candidate *chosen, 
     }
 }
 
-/* Leaves only the chosen parts. */
-static void leave_parts(struct rp_ranks *ranks)
-{
-    for (size_t i = 0; i < ranks->nchosen; i++)
-        ranks->parts[i] = ranks->parts[ranks->chosen[i]];
-    ranks->n = ranks->nchosen;
-    ranks->chosen = NULL;
-}
-
 enum rp_code rp_bulk_choose(struct rp_rank_query *q, struct rp_ranks *ranks, struct rp_arena *arena,
                             struct rp_err *err)
 {
@@ -333,7 +320,12 @@ enum rp_code rp_bulk_choose(struct rp_rank_query *q, struct rp_ranks *ranks, str
     ranks->chosen = chosen;
     ranks->nchosen = kept;
     ranks->weights = weights;
-    if (bulk->whole && kept)
-        leave_parts(ranks);
+    if (bulk->whole && kept) {
+        /* Leave only the chosen parts. */
+        for (size_t k = 0; k < ranks->nchosen; k++)
+            ranks->parts[k] = ranks->parts[ranks->chosen[k]];
+        ranks->n = ranks->nchosen;
+        ranks->chosen = NULL;
+    }
     return RP_OK;
 }

@@ -27,15 +27,6 @@ RP_LIMIT(KIND_SHOWN, "bytes", "of an unknown kind that a message shows");
 
 /* ------------------------------------------------------------------ options */
 
-static void list_kinds(char *text, size_t cap)
-{
-    size_t used = 0;
-
-    for (int k = 0; k < RP_KIND_COUNT && used < cap; k++)
-        used += (size_t)snprintf(text + used, cap - used, "%s%s", k ? ", " : "",
-                                 rp_word_kind((uint8_t)k));
-}
-
 static enum rp_code parse_kinds(struct rp_trace_cut *cut, const char *text, struct rp_err *err)
 {
     char known[400];
@@ -48,7 +39,11 @@ static enum rp_code parse_kinds(struct rp_trace_cut *cut, const char *text, stru
             if (strlen(rp_word_kind((uint8_t)k)) == n && !memcmp(rp_word_kind((uint8_t)k), text, n))
                 break;
         if (k == RP_KIND_COUNT) {
-            list_kinds(known, sizeof known);
+            size_t used = 0;
+
+            for (int m = 0; m < RP_KIND_COUNT && used < sizeof known; m++)
+                used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", m ? ", " : "",
+                                         rp_word_kind((uint8_t)m));
             return rp_err_set(err, RP_USAGE, "there is no kind of events '%.*s'; the kinds are %s",
                               (int)(n < KIND_SHOWN ? n : KIND_SHOWN), text, known);
         }
@@ -140,19 +135,6 @@ static enum rp_code find_scope(struct cutting *c, const char *name)
     return c->cut->has_steps ? find_steps(c, name) : RP_OK;
 }
 
-/* Keeps the host's part of a launch: every call and operator of the link. */
-static void keep_launch(struct cutting *c, rp_event e)
-{
-    const struct rp_trace *t = c->t;
-    rp_link link = t->ev.link[e];
-
-    for (uint32_t i = link == RP_NONE ? 0 : t->links.offset[link];
-         link != RP_NONE && i < t->links.offset[link + 1] &&
-         !rp_kind_is_device_work(t->ev.kind[t->links.member[i]]);
-         i++)
-        c->events[t->links.member[i]] = 1;
-}
-
 static enum rp_code keep_device_work(struct cutting *c)
 {
     RP_SCOPED(rp_work_release) struct rp_work work = {0};
@@ -163,7 +145,17 @@ static enum rp_code keep_device_work(struct cutting *c)
         struct rp_interval *busy = &c->busy[c->t->ev.track[x->event]];
 
         c->events[x->event] = 1;
-        keep_launch(c, x->event);
+
+        /* Keep the host's part of a launch: every call and operator of the link. */
+        rp_event e = x->event;
+        const struct rp_trace *t = c->t;
+        rp_link link = t->ev.link[e];
+        for (uint32_t k = link == RP_NONE ? 0 : t->links.offset[link];
+             link != RP_NONE && k < t->links.offset[link + 1] &&
+             !rp_kind_is_device_work(t->ev.kind[t->links.member[k]]);
+             k++)
+            c->events[t->links.member[k]] = 1;
+
         busy->begin_ns = x->begin_ns < busy->begin_ns ? x->begin_ns : busy->begin_ns;
         busy->end_ns = x->end_ns > busy->end_ns ? x->end_ns : busy->end_ns;
     }

@@ -354,18 +354,6 @@ static enum rp_code read_pass(struct digesting *g, bool files, struct rp_err *er
 RP_ORDER(by_unread, struct rp_digest_unread, RP_UP(run), RP_UP(source), RP_UP(why),
          rp_natural_compare(a->path, b->path))
 
-/* Drops duplicates, since each of the two passes may have noted the same file. */
-static void drop_copies(struct digesting *g)
-{
-    size_t i, n = 0;
-
-    rp_sort(g->unread.at, g->unread.n, sizeof *g->unread.at, by_unread);
-    for (i = 0; i < g->unread.n; i++)
-        if (!n || by_unread(&g->unread.at[n - 1], &g->unread.at[i]) != 0)
-            g->unread.at[n++] = g->unread.at[i];
-    g->unread.n = n;
-}
-
 static enum rp_code write_all(struct digesting *g, struct rp_digest_head *head, struct rp_out *to,
                               struct rp_err *err)
 {
@@ -386,7 +374,15 @@ static enum rp_code write_all(struct digesting *g, struct rp_digest_head *head, 
         g->unread.at[i].run -= first;
     for (i = first; i < g->runs.n && !g->d->sent; i++)
         g->runs.at[i].source = 0;
-    drop_copies(g);
+
+    /* Drop duplicates, since each of the two passes may have noted the same file. */
+    size_t k, n = 0;
+    rp_sort(g->unread.at, g->unread.n, sizeof *g->unread.at, by_unread);
+    for (k = 0; k < g->unread.n; k++)
+        if (!n || by_unread(&g->unread.at[n - 1], &g->unread.at[k]) != 0)
+            g->unread.at[n++] = g->unread.at[k];
+    g->unread.n = n;
+
     head->runs = g->runs.at + first;
     head->nruns = g->runs.n - first;
     head->unread = g->unread.at;

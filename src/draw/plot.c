@@ -290,33 +290,27 @@ static double stack_below(const struct rp_stack *stack, size_t layer, size_t i)
     return sum;
 }
 
-/* Draws the part of a layer from one x to another: along the top, and back along the bottom. */
-static void draw_layer(struct rp_plot *plot, const struct rp_stack *stack, size_t layer,
-                       size_t begin, size_t end)
-{
-    struct rp_point at[4 * CHUNK];
-    size_t m = 0;
-
-    for (size_t i = begin; i < end; i++) {
-        if (i > begin && stack->steps)
-            at[m++] = place(plot, stack->x[i], stack_below(stack, layer + 1, i - 1));
-        at[m++] = place(plot, stack->x[i], stack_below(stack, layer + 1, i));
-    }
-    for (size_t i = end; i-- > begin;) {
-        at[m++] = place(plot, stack->x[i], stack_below(stack, layer, i));
-        if (i > begin && stack->steps)
-            at[m++] = place(plot, stack->x[i], stack_below(stack, layer, i - 1));
-    }
-    rp_svg_area(plot->svg, at, m, stack->colours[layer], 1);
-}
-
 void rp_plot_stack(struct rp_plot *plot, const struct rp_stack *stack)
 {
     for (size_t layer = 0; layer < stack->layers; layer++)
         for (size_t begin = 0; begin + 1 < stack->n; begin += CHUNK - 1) {
             size_t end = begin + CHUNK < stack->n ? begin + CHUNK : stack->n;
 
-            draw_layer(plot, stack, layer, begin, end);
+            /* Draw the part of a layer from one x to another: along the top, and back along the
+             * bottom. */
+            struct rp_point at[4 * CHUNK];
+            size_t m = 0;
+            for (size_t i = begin; i < end; i++) {
+                if (i > begin && stack->steps)
+                    at[m++] = place(plot, stack->x[i], stack_below(stack, layer + 1, i - 1));
+                at[m++] = place(plot, stack->x[i], stack_below(stack, layer + 1, i));
+            }
+            for (size_t i = end; i-- > begin;) {
+                at[m++] = place(plot, stack->x[i], stack_below(stack, layer, i));
+                if (i > begin && stack->steps)
+                    at[m++] = place(plot, stack->x[i], stack_below(stack, layer, i - 1));
+            }
+            rp_svg_area(plot->svg, at, m, stack->colours[layer], 1);
         }
 }
 

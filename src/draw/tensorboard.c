@@ -86,11 +86,19 @@ struct board {
     const char **name;   /* of operations */
 };
 
-/* Names must match [A-Za-z0-9.][A-Za-z0-9_.\\/-]*, without empty components. */
-static void clean_name(char *name)
+static enum rp_code name_op(struct board *b, uint32_t op, const char *path)
 {
-    char *to = name;
+    const char *own = rp_program_text(b->p, b->p->op_name.at[op]), *slash = strrchr(own, '/');
+    char *name = rp_arena_printf(b->arena, "%s%s%s", path, *path ? "/" : "",
+                                 slash && slash[1] ? slash + 1
+                                 : *own            ? own
+                                                   : "unnamed");
+    uint32_t first;
 
+    RP_TRY(rp_err_need(name, b->err, "writing for TensorBoard"));
+
+    /* Names must match [A-Za-z0-9.][A-Za-z0-9_.\\/-]*, without empty components. */
+    char *to = name;
     for (const char *from = name; *from; from++) {
         bool good = isalnum((unsigned char)*from) || strchr("._/-", *from);
         char c = good ? *from : '_';
@@ -102,19 +110,7 @@ static void clean_name(char *name)
     *to = 0;
     if (to > name && to[-1] == '/')
         to[-1] = '.';
-}
 
-static enum rp_code name_op(struct board *b, uint32_t op, const char *path)
-{
-    const char *own = rp_program_text(b->p, b->p->op_name.at[op]), *slash = strrchr(own, '/');
-    char *name = rp_arena_printf(b->arena, "%s%s%s", path, *path ? "/" : "",
-                                 slash && slash[1] ? slash + 1
-                                 : *own            ? own
-                                                   : "unnamed");
-    uint32_t first;
-
-    RP_TRY(rp_err_need(name, b->err, "writing for TensorBoard"));
-    clean_name(name);
     RP_TRY(rp_map_intern(&b->taken, rp_hash_bytes(name, strlen(name)), op, &first, b->err));
     if (first != op)
         name = rp_arena_printf(b->arena, "%s.op%u", name, op);

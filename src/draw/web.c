@@ -111,28 +111,6 @@ static void put_row(struct rp_out *to, const struct rp_type *type, const void *r
     rp_out_char(to, ']');
 }
 
-/* Fields that were wanted in a root are not filtered again inside, so an item is complete. */
-static void put_list(struct rp_out *to, const struct rp_field *field, const void *record)
-{
-    const struct rp_field *plain = rp_type_plain(field->item);
-    size_t i, n = rp_field_count(field, record);
-
-    if (!plain) {
-        put_fields(to, field->item, NULL);
-        rp_out_text(to, "\"rows\":");
-    }
-    rp_out_char(to, '[');
-    for (i = 0; i < n; i++) {
-        if (i)
-            rp_out_text(to, plain ? "," : ",\n");
-        if (plain)
-            put_value(to, plain, rp_field_item(field, record, i));
-        else
-            put_row(to, field->item, rp_field_item(field, record, i), NULL);
-    }
-    rp_out_text(to, plain ? "]" : "]}");
-}
-
 static void put_value(struct rp_out *to, const struct rp_field *field, const void *record)
 {
     if (rp_field_null(field, record))
@@ -153,8 +131,27 @@ static void put_value(struct rp_out *to, const struct rp_field *field, const voi
         rp_out_text(to, text);
     } else if (field->type == RP_T_RECORD)
         rp_web_record(to, field->item, rp_field_at(field, record), NULL);
-    else
-        put_list(to, field, record);
+    else {
+        /* Fields that were wanted in a root are not filtered again inside, so an item is complete.
+         */
+        const struct rp_field *plain = rp_type_plain(field->item);
+        size_t i, n = rp_field_count(field, record);
+
+        if (!plain) {
+            put_fields(to, field->item, NULL);
+            rp_out_text(to, "\"rows\":");
+        }
+        rp_out_char(to, '[');
+        for (i = 0; i < n; i++) {
+            if (i)
+                rp_out_text(to, plain ? "," : ",\n");
+            if (plain)
+                put_value(to, plain, rp_field_item(field, record, i));
+            else
+                put_row(to, field->item, rp_field_item(field, record, i), NULL);
+        }
+        rp_out_text(to, plain ? "]" : "]}");
+    }
 }
 
 void rp_web_record(struct rp_out *to, const struct rp_type *type, const void *record,

@@ -404,14 +404,6 @@ static void align_span(const struct rp_clock *clock, int64_t *begin_ns, int64_t 
     *dur_ns = rp_ns_between(*begin_ns, end);
 }
 
-static void align_node(const struct rp_clock *clock, struct rp_job_node *node)
-{
-    for (size_t i = 0; i < node->halves.n; i++)
-        node->halves.at[i].ns = rp_clock_time(clock, node->halves.at[i].ns);
-    for (size_t i = 0; i < node->ops.n; i++)
-        align_span(clock, &node->ops.at[i].begin_ns, &node->ops.at[i].dur_ns);
-}
-
 enum rp_code rp_job_align(struct rp_job *job, struct rp_err *err)
 {
     struct rp_clocks clocks;
@@ -420,8 +412,13 @@ enum rp_code rp_job_align(struct rp_job *job, struct rp_err *err)
     for (size_t i = 0; i < job->nnodes; i++) {
         size_t clock = rp_job_clock_of(job, job->nodes[i].id);
 
-        if (clock < clocks.n)
-            align_node(&clocks.at[clock], &job->nodes[i]);
+        if (clock < clocks.n) {
+            struct rp_job_node *node = &job->nodes[i];
+            for (size_t k = 0; k < node->halves.n; k++)
+                node->halves.at[k].ns = rp_clock_time(&clocks.at[clock], node->halves.at[k].ns);
+            for (size_t k = 0; k < node->ops.n; k++)
+                align_span(&clocks.at[clock], &node->ops.at[k].begin_ns, &node->ops.at[k].dur_ns);
+        }
     }
     for (size_t r = 0; r < job->nranks; r++) {
         struct rp_job_rank *x = &job->ranks[r];

@@ -155,18 +155,6 @@ static enum rp_code add_part(struct servers_ctx *t, const struct rp_mean_part *p
 
 /* ------------------------------------------------------------------ all of it */
 
-static enum rp_code add_devices(struct servers_ctx *t)
-{
-    size_t i, places = t->legs.nworkers + t->legs.nservers;
-
-    t->out = (uint32_t)t->m->part->device_rules.n;
-    t->in = t->out + (uint32_t)places;
-    t->threads = t->in + (uint32_t)places;
-    for (i = 0; i < 2 * places + t->legs.nthreads; i++)
-        RP_TRY(rp_vec_push(&t->m->part->device_rules, RP_DEVICE_SERIAL, t->m->err));
-    return RP_OK;
-}
-
 /* After its last gradient a rank waits until its last update, except during the updates in
    between. */
 static enum rp_code add_wait(struct servers_ctx *t, uint32_t rank)
@@ -192,7 +180,12 @@ static enum rp_code add_all(struct servers_ctx *t)
     struct rp_model_ctx *m = t->m;
     size_t i, n = t->legs.nworkers * m->means.ngroups;
 
-    RP_TRY(add_devices(t));
+    size_t k, places = t->legs.nworkers + t->legs.nservers;
+    t->out = (uint32_t)t->m->part->device_rules.n;
+    t->in = t->out + (uint32_t)places;
+    t->threads = t->in + (uint32_t)places;
+    for (k = 0; k < 2 * places + t->legs.nthreads; k++)
+        RP_TRY(rp_vec_push(&t->m->part->device_rules, RP_DEVICE_SERIAL, t->m->err));
     t->there = RP_ARENA_NEW(&t->legs.arena, uint32_t, n + 1);
     RP_TRY(rp_err_need(t->there, m->err, "simulating a job"));
     for (i = 0; i < n; i++)

@@ -89,30 +89,6 @@ static void write_bucket(const struct family *f, const struct rp_metric_set *set
     rp_out_printf(to, ",le=\"%s\"} %" PRIu64 "\n", bound, count);
 }
 
-/* The distribution of a report as text is not known: it has only the last bucket. */
-static void write_histogram(const struct family *f, const struct rp_metric_set *set,
-                            const struct rp_metric *m, struct rp_out *to)
-{
-    uint64_t sum = 0;
-    size_t at = 0;
-    double bound;
-
-    for (size_t i = 0; m->buckets.n && !isnan(bound = f->bound(i)); i++) {
-        char text[32];
-
-        for (; at < m->buckets.n && m->buckets.at[at].least <= bound; at++)
-            sum += m->buckets.at[at].count;
-        snprintf(text, sizeof text, "%.9g", bound * f->scale);
-        write_bucket(f, set, m, text, sum, to);
-    }
-    write_bucket(f, set, m, "+Inf", m->count, to);
-    rp_out_printf(to, "%s_count", f->name);
-    write_labels(set, m->name, to);
-    rp_out_printf(to, "} %" PRIu64 "\n%s_sum", m->count, f->name);
-    write_labels(set, m->name, to);
-    rp_out_printf(to, "} %.17g\n", m->sum * f->scale);
-}
-
 static void write_head(const char *name, const char *help, const char *type, const char *unit,
                        struct rp_out *to)
 {
@@ -134,7 +110,28 @@ static void write_family(const struct family *f, const struct rp_metric_set *set
                 write_head(f->name, f->help, "histogram",
                            format == RP_METRIC_OPENMETRICS ? f->unit : NULL, to);
             begun = true;
-            write_histogram(f, &sets[i], &sets[i].metrics.at[k], to);
+
+            /* The distribution of a report as text is not known: it has only the last bucket. */
+            const struct rp_metric_set *set = &sets[i];
+            const struct rp_metric *m = &sets[i].metrics.at[k];
+            uint64_t sum = 0;
+            size_t at = 0;
+            double bound;
+
+            for (size_t j = 0; m->buckets.n && !isnan(bound = f->bound(j)); j++) {
+                char text[32];
+
+                for (; at < m->buckets.n && m->buckets.at[at].least <= bound; at++)
+                    sum += m->buckets.at[at].count;
+                snprintf(text, sizeof text, "%.9g", bound * f->scale);
+                write_bucket(f, set, m, text, sum, to);
+            }
+            write_bucket(f, set, m, "+Inf", m->count, to);
+            rp_out_printf(to, "%s_count", f->name);
+            write_labels(set, m->name, to);
+            rp_out_printf(to, "} %" PRIu64 "\n%s_sum", m->count, f->name);
+            write_labels(set, m->name, to);
+            rp_out_printf(to, "} %.17g\n", m->sum * f->scale);
         }
 }
 

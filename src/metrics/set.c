@@ -156,14 +156,6 @@ enum rp_code rp_metric_set_merge(struct rp_metric_set *to, const struct rp_metri
     return RP_OK;
 }
 
-static double point_of(const struct rp_metric *m, double percent)
-{
-    for (size_t i = 0; m->has_points && i < RP_METRIC_PERCENTILES; i++)
-        if (rp_metric_percent[i] == (int)percent)
-            return m->point[i];
-    return NAN;
-}
-
 double rp_metric_percentile(const struct rp_metric *m, double percent)
 {
     uint64_t total = 0, at, seen = 0;
@@ -171,8 +163,12 @@ double rp_metric_percentile(const struct rp_metric *m, double percent)
 
     for (i = 0; i < m->buckets.n; i++)
         total += m->buckets.at[i].count;
-    if (!total)
-        return point_of(m, percent);
+    if (!total) {
+        for (size_t k = 0; m->has_points && k < RP_METRIC_PERCENTILES; k++)
+            if (rp_metric_percent[k] == (int)percent)
+                return m->point[k];
+        return NAN;
+    }
     at = (uint64_t)(percent / 100 * (double)total);
     at = at < total ? at : total - 1;
     for (i = 0; i + 1 < m->buckets.n && seen + m->buckets.at[i].count <= at; i++)

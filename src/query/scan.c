@@ -16,24 +16,6 @@ enum { NAME_UNKNOWN, NAME_FITS, NAME_DIFFERS };
 
 /* ------------------------------------------------------------------ finding rows */
 
-/* Finds the number of a text in the trace of a part, or -1. */
-static enum rp_code find_name(struct rp_scan *c, const char *text, size_t n, int64_t *out)
-{
-    struct rp_scan_part *p = &c->t->parts[c->part];
-    const struct rp_trace *t = c->r->trace;
-    uint32_t i;
-
-    for (rp_str s = 0; !p->has_names && s < t->str.n; s++)
-        RP_TRY(rp_map_intern(&p->names, rp_hash_bytes(rp_trace_str(t, s), rp_trace_str_len(t, s)),
-                             s, &i, &c->t->err));
-    p->has_names = true;
-    i = rp_map_get(&p->names, rp_hash_bytes(text, n));
-    *out = i != RP_MAP_NONE && rp_trace_str_len(t, i) == n && !memcmp(rp_trace_str(t, i), text, n)
-               ? (int64_t)i
-               : -1;
-    return RP_OK;
-}
-
 static int64_t find_word(const struct rp_table_column *column, const char *text)
 {
     for (uint8_t i = 0; i < column->nwords; i++)
@@ -221,7 +203,22 @@ static enum rp_code enter_part(struct rp_scan *c)
         } else if (x->is_text && x->column->cell == RP_CELL_WORD) {
             x->value = find_word(x->column, x->text);
         } else if (x->is_text) {
-            RP_TRY(find_name(c, x->text, x->len, &x->value));
+            /* Find the number of a text in the trace of a part, or -1. */
+            size_t n = x->len;
+            struct rp_scan_part *p = &c->t->parts[c->part];
+            const struct rp_trace *t = c->r->trace;
+            uint32_t k;
+
+            for (rp_str s = 0; !p->has_names && s < t->str.n; s++)
+                RP_TRY(rp_map_intern(&p->names,
+                                     rp_hash_bytes(rp_trace_str(t, s), rp_trace_str_len(t, s)), s,
+                                     &k, &c->t->err));
+            p->has_names = true;
+            k = rp_map_get(&p->names, rp_hash_bytes(x->text, n));
+            x->value = k != RP_MAP_NONE && rp_trace_str_len(t, k) == n &&
+                               !memcmp(rp_trace_str(t, k), x->text, n)
+                           ? (int64_t)k
+                           : -1;
         }
     }
     for (size_t i = 0; i < c->nconditions; i++)

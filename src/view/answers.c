@@ -181,29 +181,6 @@ static void put_id(struct rp_out *to, const struct rp_trace *t, const char *what
     rp_out_escaped(to, RP_IN_SCRIPT, name);
 }
 
-/* Writes [kind, name, process, rows, events, device]. */
-static void put_track(struct rp_out *to, const struct rp_view_rank *rank, rp_track i)
-{
-    const struct rp_trace *t = rank->trace;
-    const struct rp_track_info *track = &t->tracks[i];
-    const struct rp_process *process = &t->processes[track->process];
-
-    rp_out_text(to, "[");
-    rp_out_escaped(to, RP_IN_SCRIPT, rp_word_track_kind(track->kind));
-    rp_out_char(to, ',');
-    if (track->name)
-        rp_out_escaped(to, RP_IN_SCRIPT, rp_trace_str(t, track->name));
-    else
-        put_id(to, t, rp_word_track_kind(track->kind), track->native_id, track->text);
-    rp_out_char(to, ',');
-    if (process->name)
-        rp_out_escaped(to, RP_IN_SCRIPT, rp_trace_str(t, process->name));
-    else
-        put_id(to, t, "process", process->native_id, process->text);
-    rp_out_printf(to, ",%u,%u,%d]", rank->index.track_row[i + 1] - rank->index.track_row[i],
-                  track->end - track->first, process->device);
-}
-
 /* Writes [track, rows, samples] of the threads that have samples. */
 static void put_sampled(struct rp_out *to, const struct rp_view_rank *rank)
 {
@@ -230,7 +207,25 @@ static void put_rank(struct rp_out *to, const struct rp_view_rank *rank, size_t 
     rp_out_text(to, ",\"tracks\":[");
     for (rp_track i = 0; i < rank->trace->ntracks; i++) {
         rp_out_text(to, i ? "," : "");
-        put_track(to, rank, i);
+
+        /* Write [kind, name, process, rows, events, device]. */
+        const struct rp_trace *t = rank->trace;
+        const struct rp_track_info *track = &t->tracks[i];
+        const struct rp_process *process = &t->processes[track->process];
+        rp_out_text(to, "[");
+        rp_out_escaped(to, RP_IN_SCRIPT, rp_word_track_kind(track->kind));
+        rp_out_char(to, ',');
+        if (track->name)
+            rp_out_escaped(to, RP_IN_SCRIPT, rp_trace_str(t, track->name));
+        else
+            put_id(to, t, rp_word_track_kind(track->kind), track->native_id, track->text);
+        rp_out_char(to, ',');
+        if (process->name)
+            rp_out_escaped(to, RP_IN_SCRIPT, rp_trace_str(t, process->name));
+        else
+            put_id(to, t, "process", process->native_id, process->text);
+        rp_out_printf(to, ",%u,%u,%d]", rank->index.track_row[i + 1] - rank->index.track_row[i],
+                      track->end - track->first, process->device);
     }
     rp_out_text(to, "],");
     put_sampled(to, rank);

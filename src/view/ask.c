@@ -13,28 +13,6 @@ struct asked_ranks {
     int64_t from_ns, to_ns; /* from_ns > to_ns means all of it */
 };
 
-/* A window of a question counts from the first event of each rank. */
-static void set_window(struct rp_rank_query *q, const struct rp_view_rank *rank,
-                       const struct asked_ranks *asked)
-{
-    int64_t begin = rank->trace->totals.span_begin_ns;
-
-    q->has_window = true;
-    q->from_ns = rp_ns_between(begin, rp_view_own_time(rank, asked->from_ns));
-    q->to_ns = rp_ns_between(begin, rp_view_own_time(rank, asked->to_ns));
-}
-
-static enum rp_code ask_rank(struct rp_rank_query *q, const struct rp_view_rank *rank,
-                             struct rp_rank_part *part, struct rp_err *err)
-{
-    part->number = rank->number;
-    part->digest = rank->digest;
-    part->source = rank->loaded.index;
-    part->in_source = rank->loaded.part;
-    part->path = rp_arena_text(&part->arena, rank->path);
-    return rp_query_make(q, &rank->loaded, part, NULL, err);
-}
-
 /* The parts are in the arena of the result, which also takes over their own arenas. */
 static enum rp_code make_parts(const struct rp_view *view, const struct asked_ranks *asked,
                                const struct rp_rank_row *row, const struct rp_settings *settings,
@@ -55,9 +33,20 @@ static enum rp_code make_parts(const struct rp_view *view, const struct asked_ra
         struct rp_rank_part *part = &out->parts[out->n++];
 
         rp_arena_init(&part->arena);
-        if (asked->from_ns <= asked->to_ns)
-            set_window(&q, rank, asked);
-        code = ask_rank(&q, rank, part, err);
+        if (asked->from_ns <= asked->to_ns) {
+            /* A window of a question counts from the first event of each rank. */
+            int64_t begin = rank->trace->totals.span_begin_ns;
+
+            q.has_window = true;
+            q.from_ns = rp_ns_between(begin, rp_view_own_time(rank, asked->from_ns));
+            q.to_ns = rp_ns_between(begin, rp_view_own_time(rank, asked->to_ns));
+        }
+        part->number = rank->number;
+        part->digest = rank->digest;
+        part->source = rank->loaded.index;
+        part->in_source = rank->loaded.part;
+        part->path = rp_arena_text(&part->arena, rank->path);
+        code = rp_query_make(&q, &rank->loaded, part, NULL, err);
     }
     rp_query_release(&q);
     return code;

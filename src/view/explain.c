@@ -527,31 +527,6 @@ static enum rp_code mark_gaps(const struct explain *x, uint32_t causes, mark_vec
     return RP_OK;
 }
 
-/* Marks in a delayed collective the rank that came last, from the first arrival to its own, or all
-   ranks. */
-static enum rp_code mark_collectives(const struct explain *x, bool all, mark_vec *marks,
-                                     struct rp_err *err)
-{
-    const void *answer;
-
-    RP_TRY(ask_once(x, COMM, &answer, err));
-    const struct rp_comm_root *root = answer;
-    for (size_t i = 0; i < root->ncollectives; i++) {
-        const struct rp_comm_collective *c = &root->collectives[i];
-
-        for (int64_t k = 0; c->arrivals && k < c->seen_count; k++) {
-            const struct rp_comm_arrival *a = &c->arrivals[k];
-
-            if (all)
-                RP_TRY(add_mark(x, marks, a->rank, a->begin_ns, a->end_ns, err));
-            else if (k == (int64_t)c->last && c->margin_ns > 0)
-                RP_TRY(add_mark(x, marks, a->rank, rp_ns_between(c->skew_ns, a->begin_ns),
-                                a->begin_ns, err));
-        }
-    }
-    return RP_OK;
-}
-
 static bool is_named(const char *name, const char *const *names)
 {
     char brief[120];
@@ -601,8 +576,28 @@ static enum rp_code find_marks(const struct explain *x, const struct rp_report_w
 
     if (where->causes)
         RP_TRY(mark_gaps(x, where->causes, marks, err));
-    if (where->late || where->exposed)
-        RP_TRY(mark_collectives(x, where->exposed, marks, err));
+    if (where->late || where->exposed) {
+        /* Mark in a delayed collective the rank that came last, from the first arrival to its own,
+           or all ranks. */
+        bool all = where->exposed;
+        const void *answer;
+
+        RP_TRY(ask_once(x, COMM, &answer, err));
+        const struct rp_comm_root *root = answer;
+        for (size_t i = 0; i < root->ncollectives; i++) {
+            const struct rp_comm_collective *c = &root->collectives[i];
+
+            for (int64_t k = 0; c->arrivals && k < c->seen_count; k++) {
+                const struct rp_comm_arrival *a = &c->arrivals[k];
+
+                if (all)
+                    RP_TRY(add_mark(x, marks, a->rank, a->begin_ns, a->end_ns, err));
+                else if (k == (int64_t)c->last && c->margin_ns > 0)
+                    RP_TRY(add_mark(x, marks, a->rank, rp_ns_between(c->skew_ns, a->begin_ns),
+                                    a->begin_ns, err));
+            }
+        }
+    }
     if (where->names[0] && r != SIZE_MAX)
         RP_TRY(mark_events(x, r, where->names, marks, err));
     if (where->step != RP_ABSENT_I64 && r != SIZE_MAX)

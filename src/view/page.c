@@ -37,27 +37,6 @@ size_t rp_view_count(const struct rp_view *view, const struct rp_view_part *part
     return n;
 }
 
-/* Writes [{event: …}, …] by rank, in the order of the events. */
-static enum rp_code put_details(const struct rp_view *view, const struct rp_view_part *part,
-                                struct rp_out *to, struct rp_err *err)
-{
-    rp_out_char(to, '[');
-    for (size_t r = 0; r < view->ranks.n; r++) {
-        rp_out_text(to, r ? ",\n[" : "[");
-        bool first = true;
-        for (rp_event e = 0; e < view->ranks.at[r].trace->ev.n; e++)
-            if (view->ranks.at[r].trace->ev.kind[e] != RP_KIND_COUNTER &&
-                overlaps(&view->ranks.at[r], e, part)) {
-                rp_out_text(to, first ? "" : ",\n");
-                RP_TRY(rp_view_put_event(view, r, e, true, to, err));
-                first = false;
-            }
-        rp_out_char(to, ']');
-    }
-    rp_out_char(to, ']');
-    return RP_OK;
-}
-
 /* Writes [[from, to, "name", …], …] by rank: arrows between events of the part. */
 static enum rp_code put_arrows(const struct rp_view *view, const struct rp_view_part *part,
                                struct rp_out *to, struct rp_err *err)
@@ -89,10 +68,36 @@ static enum rp_code put_arrows(const struct rp_view *view, const struct rp_view_
     return code;
 }
 
-/* Writes by run what the questions say about the part. */
-static enum rp_code put_explained(const struct rp_view *view, const struct rp_view_part *part,
-                                  struct rp_out *to, struct rp_err *err)
+static enum rp_code put_data(const struct rp_view *view, const struct rp_view_part *part,
+                             struct rp_out *to, struct rp_err *err)
 {
+    rp_out_printf(to, "{\"from_ns\":%" PRId64 ",\"to_ns\":%" PRId64 ",\n\"meta\":", part->from_ns,
+                  part->to_ns);
+    RP_TRY(rp_view_answer(view, "meta", "", to, err));
+    rp_out_text(to, ",\n\"tile\":");
+    RP_TRY(rp_view_put_events(view, part->from_ns, part->to_ns, EVENTS_MOST, to, err));
+    rp_out_text(to, ",\n\"details\":");
+
+    /* Write [{event: …}, …] by rank, in the order of the events. */
+    rp_out_char(to, '[');
+    for (size_t r = 0; r < view->ranks.n; r++) {
+        rp_out_text(to, r ? ",\n[" : "[");
+        bool first = true;
+        for (rp_event e = 0; e < view->ranks.at[r].trace->ev.n; e++)
+            if (view->ranks.at[r].trace->ev.kind[e] != RP_KIND_COUNTER &&
+                overlaps(&view->ranks.at[r], e, part)) {
+                rp_out_text(to, first ? "" : ",\n");
+                RP_TRY(rp_view_put_event(view, r, e, true, to, err));
+                first = false;
+            }
+        rp_out_char(to, ']');
+    }
+    rp_out_char(to, ']');
+
+    rp_out_text(to, ",\n\"arrows\":");
+    RP_TRY(put_arrows(view, part, to, err));
+
+    /* Write by run what the questions say about the part. */
     rp_out_text(to, ",\n\"explained\":[");
     for (size_t r = 0; r < view->nruns; r++) {
         rp_out_text(to, r ? ",{" : "{");
@@ -109,21 +114,6 @@ static enum rp_code put_explained(const struct rp_view *view, const struct rp_vi
         rp_out_text(to, "null");
     rp_out_char(to, '}');
     return RP_OK;
-}
-
-static enum rp_code put_data(const struct rp_view *view, const struct rp_view_part *part,
-                             struct rp_out *to, struct rp_err *err)
-{
-    rp_out_printf(to, "{\"from_ns\":%" PRId64 ",\"to_ns\":%" PRId64 ",\n\"meta\":", part->from_ns,
-                  part->to_ns);
-    RP_TRY(rp_view_answer(view, "meta", "", to, err));
-    rp_out_text(to, ",\n\"tile\":");
-    RP_TRY(rp_view_put_events(view, part->from_ns, part->to_ns, EVENTS_MOST, to, err));
-    rp_out_text(to, ",\n\"details\":");
-    RP_TRY(put_details(view, part, to, err));
-    rp_out_text(to, ",\n\"arrows\":");
-    RP_TRY(put_arrows(view, part, to, err));
-    return put_explained(view, part, to, err);
 }
 
 static enum rp_code put_packed(const struct page *page, struct rp_out *to)
