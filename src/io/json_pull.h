@@ -95,6 +95,7 @@ struct rp_json {
     bool failed;
     uint64_t offset; /* the offset of text[0] in the input */
     struct rp_json_inner *inner;
+    uint64_t unread; /* the offset of the value after the last key of rp_json_next */
 };
 
 /*
@@ -111,6 +112,9 @@ void rp_json_close(struct rp_json *p);
 static inline enum rp_json_kind rp_json_value(struct rp_json *p, struct rp_json_token *value);
 /* In an object: reads the next key, or returns false after its '}'. */
 static inline bool rp_json_field(struct rp_json *p, struct rp_json_token *key);
+/* Does the same for readers that ask only for some values: if nothing was read after the last key,
+ * its value is skipped first. */
+bool rp_json_next(struct rp_json *p, struct rp_json_token *key);
 /* In an array: whether there is another element; false after its ']'. */
 static inline bool rp_json_element(struct rp_json *p);
 

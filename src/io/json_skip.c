@@ -22,6 +22,15 @@ bool rp_json_skip(struct rp_json *p)
     return !p->failed;
 }
 
+bool rp_json_next(struct rp_json *p, struct rp_json_token *key)
+{
+    if (p->unread && p->unread == rp_json_offset(p) && !rp_json_skip(p))
+        return false;
+    bool more = rp_json_field(p, key);
+    p->unread = more ? rp_json_offset(p) : 0;
+    return more;
+}
+
 static enum rp_json_kind kind_of(char first)
 {
     switch (first) {

@@ -227,7 +227,7 @@ static enum rp_code read_node(struct raf *r)
     if (r->nodes.n >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "more than %llu objects",
                           (unsigned long long)r->limits.events);
-    while (rp_json_field(r->json, &key)) {
+    while (rp_json_next(r->json, &key)) {
         if (token_is(&key, "attrs")) {
             RP_TRY(read_attrs(r, &node));
         } else if (token_is(&key, "data")) {
@@ -238,8 +238,6 @@ static enum rp_code read_node(struct raf *r)
         } else if (token_is(&key, "repr_str") || token_is(&key, "global_key")) {
             if (rp_json_value(r->json, &value) == RP_JSON_STRING)
                 RP_TRY(rp_program_string(r->p, value.text, value.len, &node.text, r->err));
-        } else {
-            rp_json_skip(r->json);
         }
     }
     if (rp_json_failed(r->json))
@@ -255,7 +253,7 @@ static enum rp_code read_objects(struct raf *r)
     struct rp_json_token key, value;
 
     rp_json_value(r->json, &value);
-    while (rp_json_field(r->json, &key)) {
+    while (rp_json_next(r->json, &key)) {
         if (token_is(&key, "root")) {
             if (rp_json_value(r->json, &value) == RP_JSON_NUMBER)
                 r->root = decimal(value.text, value.len);
@@ -263,8 +261,6 @@ static enum rp_code read_objects(struct raf *r)
             if (rp_json_value(r->json, &value) == RP_JSON_ARRAY)
                 while (rp_json_element(r->json))
                     RP_TRY(read_node(r));
-        } else {
-            rp_json_skip(r->json);
         }
     }
     return rp_json_finish(r->json, r->err);

@@ -108,11 +108,9 @@ static int64_t read_handle(struct json_reader *r)
     if (*r->p->at != '{')
         return read_number(r);
     enter(r, '{');
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         if (rp_json_key_is(&key, "handle"))
             handle = read_number(r);
-        else
-            rp_json_skip(r->p);
     }
     return handle;
 }
@@ -131,11 +129,9 @@ static void read_xyz(struct json_reader *r, uint32_t xyz[3])
 
     if (!enter(r, '{'))
         return;
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         if (key.len == 1 && key.text[0] >= 'x' && key.text[0] <= 'z')
             xyz[key.text[0] - 'x'] = read_small(r);
-        else
-            rp_json_skip(r->p);
     }
 }
 
@@ -164,7 +160,7 @@ static enum rp_code read_agent(struct json_reader *r)
     struct rp_json_token key, v;
     int64_t handle = 0, type = 0;
 
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         if (rp_json_key_is(&key, "id"))
             handle = read_handle(r);
         else if (rp_json_key_is(&key, "type"))
@@ -175,8 +171,6 @@ static enum rp_code read_agent(struct json_reader *r)
             device.multiprocessors = read_number(r);
         else if (rp_json_key_is(&key, "product_name") && r->processes.n == 1 && read_text(r, &v))
             RP_TRY(rp_activity_intern(r->a, v.text, v.len, &device.name, r->err));
-        else if (!rp_json_key_is(&key, "product_name") || r->processes.n != 1)
-            rp_json_skip(r->p);
     }
     if (type == GPU && (device.id < 0 || device.id > 65535))
         device.id = 0;
@@ -193,12 +187,10 @@ static enum rp_code read_kind(struct json_reader *r, int64_t kind)
     struct rp_json_token key;
     int64_t i = 0;
 
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         if (rp_json_key_is(&key, "kind"))
             RP_TRY(read_text_into(r, &r->of->kinds, kind));
-        else if (!rp_json_key_is(&key, "operations"))
-            rp_json_skip(r->p);
-        else if (enter(r, '['))
+        else if (rp_json_key_is(&key, "operations") && enter(r, '['))
             while (rp_json_element(r->p))
                 RP_TRY(read_text_into(r, &r->of->operations, kind << OPERATION | i++));
     }
@@ -211,13 +203,11 @@ static enum rp_code read_marker(struct json_reader *r)
     struct rp_json_token key;
     int64_t number = 0;
 
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         if (rp_json_key_is(&key, "key"))
             number = read_number(r);
         else if (rp_json_key_is(&key, "value"))
             RP_TRY(read_text_into(r, &r->of->markers, number));
-        else
-            rp_json_skip(r->p);
     }
     return RP_OK;
 }
@@ -229,12 +219,10 @@ static enum rp_code read_strings(struct json_reader *r)
 
     if (!enter(r, '{'))
         return RP_OK;
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         bool kinds = rp_json_key_is(&key, "buffer_records");
 
-        if (!kinds && !rp_json_key_is(&key, "marker_api"))
-            rp_json_skip(r->p);
-        else if (enter(r, '['))
+        if ((kinds || rp_json_key_is(&key, "marker_api")) && enter(r, '['))
             while (rp_json_element(r->p)) {
                 if (!enter(r, '{'))
                     continue;
@@ -255,15 +243,13 @@ static enum rp_code read_named(struct json_reader *r, struct rp_texts *to, const
     size_t nkept = 0;
     int64_t id = 0;
 
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         bool is_best = key.len == strlen(best) && !memcmp(key.text, best, key.len);
         bool is_other = key.len == strlen(other) && !memcmp(key.text, other, key.len);
 
         if (key.len == strlen(number) && !memcmp(key.text, number, key.len))
             id = read_handle(r);
-        else if (!is_best && !is_other)
-            rp_json_skip(r->p);
-        else if (read_text(r, &v) && v.len && (is_best || !kept))
+        else if ((is_best || is_other) && read_text(r, &v) && v.len && (is_best || !kept))
             kept = rp_arena_copy(&arena, v.text, nkept = v.len);
     }
     RP_TRY(rp_arena_check(&arena, "reading names", r->err));
@@ -281,12 +267,10 @@ static enum rp_code read_metadata(struct json_reader *r)
 
     if (!enter(r, '{'))
         return RP_OK;
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         if (rp_json_key_is(&key, "pid")) {
             r->of->pid = read_number(r);
-        } else if (!rp_json_key_is(&key, "command")) {
-            rp_json_skip(r->p);
-        } else if (enter(r, '[')) {
+        } else if (rp_json_key_is(&key, "command") && enter(r, '[')) {
             while (rp_json_element(r->p)) {
                 r->has_command |= name != 0;
                 if (!read_text(r, &v) || name)
@@ -310,11 +294,9 @@ static void read_correlation(struct json_reader *r, struct record *out)
 
     if (!enter(r, '{'))
         return;
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         if (rp_json_key_is(&key, "internal"))
             out->correlation = read_number(r);
-        else
-            rp_json_skip(r->p);
     }
 }
 
@@ -324,7 +306,7 @@ static void read_dispatch(struct json_reader *r, struct record *out)
 
     if (!enter(r, '{'))
         return;
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         if (rp_json_key_is(&key, "agent_id"))
             out->agent = read_handle(r);
         else if (rp_json_key_is(&key, "queue_id"))
@@ -337,8 +319,6 @@ static void read_dispatch(struct json_reader *r, struct record *out)
             read_xyz(r, out->group);
         else if (rp_json_key_is(&key, "grid_size"))
             read_xyz(r, out->grid);
-        else
-            rp_json_skip(r->p);
     }
 }
 
@@ -367,7 +347,7 @@ static void read_record(struct json_reader *r, struct record *out)
 {
     struct rp_json_token key;
 
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         if (read_record_number(r, &key, out))
             continue;
         if (rp_json_key_is(&key, "correlation_id")) {
@@ -381,8 +361,6 @@ static void read_record(struct json_reader *r, struct record *out)
             out->agent = read_handle(r);
         } else if (rp_json_key_is(&key, "src_agent_id")) {
             out->from_agent = read_handle(r);
-        } else {
-            rp_json_skip(r->p);
         }
     }
 }
@@ -489,12 +467,10 @@ static enum rp_code read_buffers(struct json_reader *r)
 
     if (!enter(r, '{'))
         return RP_OK;
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         enum list list = list_of(&key);
 
-        if (list == NO_LIST)
-            rp_json_skip(r->p);
-        else
+        if (list != NO_LIST)
             RP_TRY(read_list(r, &key, list));
     }
     return RP_OK;
@@ -513,13 +489,11 @@ static enum rp_code read_values(struct json_reader *r)
 
         if (!enter(r, '{'))
             continue;
-        while (rp_json_field(r->p, &key)) {
+        while (rp_json_next(r->p, &key)) {
             if (rp_json_key_is(&key, "counter_id"))
                 c.counter = read_handle(r);
             else if (rp_json_key_is(&key, "value"))
                 c.value = read_real(r);
-            else
-                rp_json_skip(r->p);
         }
         RP_TRY(rp_vec_push(&r->of->values.all, c, r->err));
     }
@@ -533,13 +507,11 @@ static enum rp_code read_counted(struct json_reader *r, uint64_t row)
     size_t from = r->of->values.all.n;
     struct rp_json_token key;
 
-    while (rp_json_field(r->p, &key)) {
+    while (rp_json_next(r->p, &key)) {
         if (rp_json_key_is(&key, "records"))
             RP_TRY(read_values(r));
         else if (rp_json_key_is(&key, "dispatch_data") && *r->p->at == '{' && enter(r, '{'))
             read_record(r, &rec);
-        else if (!rp_json_key_is(&key, "dispatch_data"))
-            rp_json_skip(r->p);
     }
     for (size_t i = from; i < r->of->values.all.n; i++)
         r->of->values.all.at[i].kernel = rec.dispatch;
@@ -553,10 +525,8 @@ static enum rp_code read_callbacks(struct json_reader *r)
 
     if (!enter(r, '{'))
         return RP_OK;
-    while (rp_json_field(r->p, &key)) {
-        if (!rp_json_key_is(&key, "counter_collection"))
-            rp_json_skip(r->p);
-        else if (enter(r, '['))
+    while (rp_json_next(r->p, &key)) {
+        if (rp_json_key_is(&key, "counter_collection") && enter(r, '['))
             while (rp_json_element(r->p))
                 if (enter(r, '{'))
                     RP_TRY(read_counted(r, ++row));
@@ -575,11 +545,7 @@ static enum rp_code read_table(struct json_reader *r, const struct rp_json_token
         return read_metadata(r);
     if (rp_json_key_is(key, "strings"))
         return read_strings(r);
-    if (!kernels && !counters && !rp_json_key_is(key, "agents")) {
-        rp_json_skip(r->p);
-        return RP_OK;
-    }
-    if (!enter(r, '['))
+    if ((!kernels && !counters && !rp_json_key_is(key, "agents")) || !enter(r, '['))
         return RP_OK;
     while (rp_json_element(r->p)) {
         if (!enter(r, '{'))
@@ -609,7 +575,7 @@ static enum rp_code read_elements(struct json_reader *r)
 
         /* The tables and lists of a process. */
         struct rp_json_token key;
-        while (rp_json_field(r->p, &key)) {
+        while (rp_json_next(r->p, &key)) {
             if (rp_json_key_is(&key, "buffer_records"))
                 RP_TRY(read_buffers(r));
             else if (rp_json_key_is(&key, "callback_records"))
@@ -632,11 +598,9 @@ static enum rp_code read_elements_of_text(struct json_reader *r)
                                 r->a->t.options->limits, &in, r->err));
     enum rp_code code = rp_json_open(in, &options, &r->p, r->err);
     if (code == RP_OK && rp_json_value(r->p, &v) == RP_JSON_OBJECT)
-        while (code == RP_OK && rp_json_field(r->p, &key)) {
+        while (code == RP_OK && rp_json_next(r->p, &key)) {
             if (rp_json_key_is(&key, TOP_KEY))
                 code = read_elements(r);
-            else
-                rp_json_skip(r->p);
         }
     if (code == RP_OK)
         code = rp_json_finish(r->p, r->err);

@@ -134,7 +134,7 @@ static enum rp_code read_table(struct firefox *f, struct tables *t, const char *
 
     if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(f, "a table is not an object");
-    while (rp_json_field(f->p.json, &key)) {
+    while (rp_json_next(f->p.json, &key)) {
         size_t i = 0;
 
         if (!strcmp(table, "samples") && rp_json_key_is(&key, "weightType")) {
@@ -148,17 +148,13 @@ static enum rp_code read_table(struct firefox *f, struct tables *t, const char *
             i++;
         if (i < NCOLUMNS)
             RP_TRY(read_column(f, &t->at[i], columns[i].scale));
-        else
-            rp_json_skip(f->p.json);
     }
     return RP_OK;
 }
 
 /* Reads a table or the texts, if the key is one of them. */
-static enum rp_code read_part(struct firefox *f, struct tables *t, const struct rp_json_token *key,
-                              bool *known)
+static enum rp_code read_part(struct firefox *f, struct tables *t, const struct rp_json_token *key)
 {
-    *known = true;
     if (rp_json_key_is(key, "stringArray") || rp_json_key_is(key, "stringTable")) {
         struct rp_json_token value;
         struct rp_bytes text;
@@ -176,7 +172,6 @@ static enum rp_code read_part(struct firefox *f, struct tables *t, const struct 
     for (size_t i = 0; i < NCOLUMNS; i++)
         if (rp_json_key_is(key, columns[i].table))
             return read_table(f, t, columns[i].table);
-    *known = false;
     return RP_OK;
 }
 
@@ -337,7 +332,6 @@ static enum rp_code read_id(struct firefox *f, int64_t other, int64_t *out)
 static enum rp_code read_thread(struct firefox *f, int64_t number)
 {
     struct rp_json_token key, value;
-    bool known;
 
     for (size_t i = 0; i < NCOLUMNS; i++)
         f->own.at[i].n = 0;
@@ -348,7 +342,7 @@ static enum rp_code read_thread(struct firefox *f, int64_t number)
     f->name = f->process = "";
     if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(f, "a thread is not an object");
-    while (rp_json_field(f->p.json, &key)) {
+    while (rp_json_next(f->p.json, &key)) {
         if (rp_json_key_is(&key, "name"))
             RP_TRY(keep_name(f, &f->name));
         else if (rp_json_key_is(&key, "processName"))
@@ -357,11 +351,8 @@ static enum rp_code read_thread(struct firefox *f, int64_t number)
             RP_TRY(read_id(f, 0, &f->pid));
         else if (rp_json_key_is(&key, "tid"))
             RP_TRY(read_id(f, number, &f->tid));
-        else {
-            RP_TRY(read_part(f, &f->own, &key, &known));
-            if (!known)
-                rp_json_skip(f->p.json);
-        }
+        else
+            RP_TRY(read_part(f, &f->own, &key));
     }
     return rp_json_failed(f->p.json) ? RP_OK : add_thread(f);
 }
@@ -374,14 +365,13 @@ static enum rp_code read_meta(struct firefox *f)
 
     if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(f, "'meta' is not an object");
-    while (rp_json_field(f->p.json, &key)) {
+    while (rp_json_next(f->p.json, &key)) {
         if (rp_json_key_is(&key, "weightsAreCounts")) {
             f->counts = rp_json_value(f->p.json, &value) == RP_JSON_TRUE;
-        } else if (!rp_json_key_is(&key, "interval")) {
-            rp_json_skip(f->p.json);
-        } else if (rp_json_value(f->p.json, &value) != RP_JSON_NUMBER ||
-                   rp_decimal_parse(value.text, value.len, 6, &f->interval_ns) &
-                       (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE)) {
+        } else if (rp_json_key_is(&key, "interval") &&
+                   (rp_json_value(f->p.json, &value) != RP_JSON_NUMBER ||
+                    rp_decimal_parse(value.text, value.len, 6, &f->interval_ns) &
+                        (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE))) {
             return bad_json(f, "the interval is not a number");
         }
     }
@@ -399,12 +389,10 @@ static enum rp_code read_libs(struct firefox *f)
         rp_str name = 0;
         if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
             return bad_json(f, "a library is not an object");
-        while (rp_json_field(f->p.json, &key)) {
+        while (rp_json_next(f->p.json, &key)) {
             if (rp_json_key_is(&key, "name")) {
                 RP_TRY(read_text(f, &text));
                 RP_TRY(rp_proto_trace_intern(&f->p.t, text, &name, f->p.err));
-            } else {
-                rp_json_skip(f->p.json);
             }
         }
         RP_TRY(rp_vec_push(&f->libs, name, f->p.err));
@@ -415,15 +403,11 @@ static enum rp_code read_libs(struct firefox *f)
 static enum rp_code read_shared(struct firefox *f)
 {
     struct rp_json_token key, value;
-    bool known;
 
     if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(f, "'shared' is not an object");
-    while (rp_json_field(f->p.json, &key)) {
-        RP_TRY(read_part(f, &f->shared, &key, &known));
-        if (!known)
-            rp_json_skip(f->p.json);
-    }
+    while (rp_json_next(f->p.json, &key))
+        RP_TRY(read_part(f, &f->shared, &key));
     return RP_OK;
 }
 
@@ -445,7 +429,7 @@ static enum rp_code walk_file(struct firefox *f, bool threads)
 
     if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(f, "the file is not a JSON object");
-    while (rp_json_field(f->p.json, &key)) {
+    while (rp_json_next(f->p.json, &key)) {
         if (threads && rp_json_key_is(&key, "threads"))
             RP_TRY(read_threads(f));
         else if (!threads && rp_json_key_is(&key, "meta"))
@@ -454,8 +438,6 @@ static enum rp_code walk_file(struct firefox *f, bool threads)
             RP_TRY(read_libs(f));
         else if (!threads && rp_json_key_is(&key, "shared"))
             RP_TRY(read_shared(f));
-        else
-            rp_json_skip(f->p.json);
     }
     return rp_json_finish(f->p.json, f->p.err);
 }

@@ -87,7 +87,7 @@ static enum rp_code read_frame(struct speedscope *s)
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(s, "a frame is not an object");
-    while (rp_json_field(s->p.json, &key)) {
+    while (rp_json_next(s->p.json, &key)) {
         if (rp_json_key_is(&key, "name")) {
             RP_TRY(read_text(s, &text));
             RP_TRY(rp_proto_trace_intern(&s->p.t, text, &frame.name, s->p.err));
@@ -98,8 +98,6 @@ static enum rp_code read_frame(struct speedscope *s)
         } else if (rp_json_key_is(&key, "line") &&
                    rp_json_value(s->p.json, &value) == RP_JSON_NUMBER) {
             rp_decimal_parse(value.text, value.len, 0, &line);
-        } else if (!rp_json_key_is(&key, "line")) {
-            rp_json_skip(s->p.json);
         }
     }
     frame.line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
@@ -113,11 +111,9 @@ static enum rp_code read_shared(struct speedscope *s)
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(s, "'shared' is not an object");
-    while (rp_json_field(s->p.json, &key)) {
-        if (!rp_json_key_is(&key, "frames") || s->frames.n) {
-            rp_json_skip(s->p.json);
+    while (rp_json_next(s->p.json, &key)) {
+        if (!rp_json_key_is(&key, "frames") || s->frames.n)
             continue;
-        }
         if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
             return bad_json(s, "'frames' is not a list");
         while (rp_json_element(s->p.json))
@@ -184,7 +180,7 @@ static enum rp_code read_event(struct speedscope *s, int64_t *last)
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(s, "an event is not an object");
-    while (rp_json_field(s->p.json, &key)) {
+    while (rp_json_next(s->p.json, &key)) {
         if (rp_json_key_is(&key, "type")) {
             RP_TRY(read_text(s, &type));
             letter = type.n == 1 ? (char)type.at[0] : 0;
@@ -192,8 +188,6 @@ static enum rp_code read_event(struct speedscope *s, int64_t *last)
             RP_TRY(read_frame_number(s, &frame));
         } else if (rp_json_key_is(&key, "at")) {
             RP_TRY(read_number(s, s->scale, &at));
-        } else {
-            rp_json_skip(s->p.json);
         }
     }
     if ((letter != 'O' && letter != 'C') || frame == RP_NONE || at == INT64_MIN)
@@ -288,7 +282,7 @@ static enum rp_code read_profile_head(struct speedscope *s)
     if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(s, "a profile is not an object");
     RP_TRY(rp_profile_thread(&s->p, 0, number, text, &head.track));
-    while (rp_json_field(s->p.json, &key)) {
+    while (rp_json_next(s->p.json, &key)) {
         if (rp_json_key_is(&key, "name")) {
             RP_TRY(read_text(s, &text));
             RP_TRY(rp_profile_thread(&s->p, 0, number, text, &head.track));
@@ -296,8 +290,6 @@ static enum rp_code read_profile_head(struct speedscope *s)
             RP_TRY(read_text(s, &text));
             RP_TRY(set_unit(s, &head, text));
             has_unit = true;
-        } else {
-            rp_json_skip(s->p.json);
         }
     }
     if (!has_unit)
@@ -318,15 +310,13 @@ static enum rp_code read_profile_body(struct speedscope *s, size_t i)
     s->track = s->heads.at[i].track;
     s->stacks.n = s->weights.n = 0;
     rp_json_value(s->p.json, &value);
-    while (rp_json_field(s->p.json, &key)) {
+    while (rp_json_next(s->p.json, &key)) {
         if (rp_json_key_is(&key, "samples"))
             RP_TRY(read_samples(s));
         else if (rp_json_key_is(&key, "weights"))
             RP_TRY(read_weights(s));
         else if (rp_json_key_is(&key, "events"))
             RP_TRY(read_events(s));
-        else
-            rp_json_skip(s->p.json);
     }
     return rp_json_failed(s->p.json) ? RP_OK : add_sampled(s);
 }
@@ -352,13 +342,11 @@ static enum rp_code walk_file(struct speedscope *s, enum speedscope_pass pass)
 
     if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(s, "the file is not a JSON object");
-    while (rp_json_field(s->p.json, &key)) {
+    while (rp_json_next(s->p.json, &key)) {
         if (pass == FRAMES && rp_json_key_is(&key, "shared"))
             RP_TRY(read_shared(s));
         else if (pass != FRAMES && rp_json_key_is(&key, "profiles"))
             RP_TRY(read_profiles(s, pass));
-        else
-            rp_json_skip(s->p.json);
     }
     return rp_json_finish(s->p.json, s->p.err);
 }

@@ -51,6 +51,54 @@ static void test_skip_and_raw(void **state)
     }
 }
 
+/* What was read after a key is not skipped, also if it was empty; what was not read is. */
+static void test_next_skips_what_was_not_read(void **state)
+{
+    const char *text = "{\"a\": [1, {\"b\": 2}], \"c\": {}, \"d\": {\"e\": 3, \"f\": 4}, \"g\": 5}";
+
+    UNUSED_STATE(state);
+    for (uint32_t block = 1; block < 64; block++) {
+        struct rp_json_token key, value;
+        struct rp_input *in;
+        struct rp_json *p = open_text(text, block, &in);
+        struct rp_err err;
+
+        assert_int_equal(rp_json_value(p, &value), RP_JSON_OBJECT);
+        assert_true(rp_json_next(p, &key) && rp_json_key_is(&key, "a"));
+        assert_true(rp_json_next(p, &key) && rp_json_key_is(&key, "c"));
+        assert_int_equal(rp_json_value(p, &value), RP_JSON_OBJECT);
+        assert_false(rp_json_next(p, &key));
+        assert_true(rp_json_next(p, &key) && rp_json_key_is(&key, "d"));
+        assert_int_equal(rp_json_value(p, &value), RP_JSON_OBJECT);
+        assert_true(rp_json_next(p, &key) && rp_json_key_is(&key, "e"));
+        assert_true(rp_json_next(p, &key) && rp_json_key_is(&key, "f"));
+        assert_int_equal(rp_json_value(p, &value), RP_JSON_NUMBER);
+        assert_false(rp_json_next(p, &key));
+        assert_true(rp_json_next(p, &key) && rp_json_key_is(&key, "g"));
+        assert_false(rp_json_next(p, &key));
+        assert_ok(rp_json_finish(p, &err), &err);
+        rp_json_close(p);
+        rp_input_close(in);
+    }
+}
+
+/* A value that is damaged ends the object, and the error is kept. */
+static void test_next_stops_at_damage(void **state)
+{
+    struct rp_json_token key, value;
+    struct rp_input *in;
+    struct rp_json *p = open_text("{\"a\": [1, 2}, \"b\": 3}", 0, &in);
+    struct rp_err err;
+
+    UNUSED_STATE(state);
+    rp_json_value(p, &value);
+    assert_true(rp_json_next(p, &key) && rp_json_key_is(&key, "a"));
+    assert_false(rp_json_next(p, &key));
+    assert_code(rp_json_finish(p, &err), RP_FORMAT);
+    rp_json_close(p);
+    rp_input_close(in);
+}
+
 /* The text before an error is shown even where it stood in earlier blocks. */
 static void test_context(void **state)
 {
@@ -422,6 +470,8 @@ int test_json_api(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_skip_and_raw),
+        cmocka_unit_test(test_next_skips_what_was_not_read),
+        cmocka_unit_test(test_next_stops_at_damage),
         cmocka_unit_test(test_context),
         cmocka_unit_test(test_key_outlives_value),
         cmocka_unit_test(test_unescape),
