@@ -152,6 +152,7 @@ static const struct rp_name_pattern patterns[] = {
     {"opwithscalar", RP_NAME_ELEMENTWISE, "MIOpen's OpTensor"},
     {"opwithcast", RP_NAME_ELEMENTWISE, "MIOpen's OpTensor"},
 };
+_Static_assert(sizeof patterns / sizeof patterns[0] <= RP_NAME_ROWS, "a row's number is a byte");
 
 const struct rp_name_pattern *rp_name_patterns(size_t *n)
 {
@@ -174,10 +175,11 @@ void rp_name_matcher_init(struct rp_name_matcher *m, const struct rp_name_patter
     memset(m, 0, sizeof *m);
     m->table = table;
     m->n = n;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = n; i-- > 0;) {
         unsigned h = pair_hash(lower(table[i].part[0]), lower(table[i].part[1]));
 
-        m->pairs[h / 64] |= UINT64_C(1) << h % 64;
+        m->next[i] = m->first[h];
+        m->first[h] = (uint8_t)(i + 1);
     }
 }
 
@@ -191,19 +193,18 @@ static bool begins(const char *name, size_t len, const char *part)
 
 enum rp_name_class rp_name_classify(const struct rp_name_matcher *m, const char *name, size_t len)
 {
-    size_t best = m->n, i, k;
+    unsigned char before = len ? lower(name[0]) : 0;
+    size_t best = m->n;
 
-    for (i = 0; i + 1 < len; i++) {
-        unsigned h = pair_hash(lower(name[i]), lower(name[i + 1]));
+    for (size_t i = 1; i < len; i++) {
+        unsigned char now = lower(name[i]);
 
-        if (!(m->pairs[h / 64] >> h % 64 & 1))
-            continue;
-        for (k = 0; k < best; k++)
-            if (m->table[k].part[0] == (char)lower(name[i]) &&
-                begins(name + i, len - i, m->table[k].part)) {
-                best = k;
+        for (size_t k = m->first[pair_hash(before, now)]; k && k <= best; k = m->next[k - 1])
+            if (begins(name + i - 1, len - i + 1, m->table[k - 1].part)) {
+                best = k - 1;
                 break;
             }
+        before = now;
     }
     return best < m->n ? (enum rp_name_class)m->table[best].name_class : RP_NAME_NONE;
 }

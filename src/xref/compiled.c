@@ -298,6 +298,8 @@ enum rp_code rp_compiled_init(struct rp_compiled *out, const struct rp_trace *tr
 
     if (has_name(trace, true))
         return find_runs(&f, true, false, err);
+    if (!has_name(trace, false))
+        return RP_OK;
     RP_TRY(rp_arg_key_init(&f.sequence, trace, "Sequence number", err));
     RP_TRY(find_runs(&f, false, false, err));
     return find_runs(&f, false, true, err);

@@ -60,7 +60,7 @@ static const struct {
 
 /* A name is searched for many words, so it is converted to small letters, which is several times as
    fast. NULL if it is longer than the buffer. */
-enum { SMALL_BYTES = 512 };
+enum { SMALL_BYTES = 4096 };
 
 static const char *in_small_letters(const char *name, char small[SMALL_BYTES])
 {

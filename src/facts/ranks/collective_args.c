@@ -228,13 +228,15 @@ bool rp_coll_count_elements(const char *dims, int64_t *sum, int64_t *tensors)
             product = 1;
             any = false;
         } else if (*dims >= '0' && *dims <= '9') {
-            char *end;
-            long long v = strtoll(dims, &end, 10);
+            int64_t v = 0;
 
+            for (; *dims >= '0' && *dims <= '9'; dims++)
+                if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *dims - '0', &v))
+                    return false;
             if (__builtin_mul_overflow(product, v, &product))
                 return false;
             any = true;
-            dims = end - 1;
+            dims--;
         } else if (*dims == ']') {
             if (any && __builtin_add_overflow(*sum, product, sum))
                 return false;

@@ -43,6 +43,7 @@ struct attribution_ctx {
     struct rp_arg_key sequence, forward_thread, hlo_op, hlo_module, tf_op;
     struct rp_map forward; /* from sequence number to the forward operator that has it */
     RP_VEC(uint8_t) hint;  /* by string: phase, 0 none, HINT_UNKNOWN */
+    RP_VEC(uint8_t) mark;  /* by string: whether it marks a step, or HINT_UNKNOWN */
 };
 
 enum rp_phase rp_phase_of_name(const struct rp_trace *t, rp_str name)
@@ -62,6 +63,15 @@ static uint8_t hint_of(struct attribution_ctx *p, rp_str name)
     if (*hint == HINT_UNKNOWN)
         *hint = (uint8_t)rp_phase_of_name(p->t, name);
     return *hint;
+}
+
+static bool marks_step(struct attribution_ctx *p, rp_str name)
+{
+    uint8_t *mark = &p->mark.at[name];
+
+    if (*mark == HINT_UNKNOWN)
+        *mark = rp_torch_is(rp_trace_str(p->t, name), rp_trace_str_len(p->t, name), RP_TORCH_STEP);
+    return *mark;
 }
 
 bool rp_event_is_module(const struct rp_trace *t, rp_event e)
@@ -110,8 +120,7 @@ static void apply_ancestor(struct attribution_ctx *p, rp_event e, struct rp_work
             owner->module = e;
         break;
     case RP_KIND_ANNOTATION:
-        if (!rp_torch_is(rp_trace_str(p->t, p->t->ev.name[e]),
-                         rp_trace_str_len(p->t, p->t->ev.name[e]), RP_TORCH_STEP))
+        if (!marks_step(p, p->t->ev.name[e]))
             set_once(&owner->annotation, e);
         break;
     default:
@@ -220,7 +229,9 @@ static enum rp_code attribute_all(struct attribution_ctx *p, struct rp_err *err)
     RP_TRY(rp_arg_key_init(&p->hlo_module, p->t, "hlo_module", err));
     RP_TRY(rp_arg_key_init(&p->tf_op, p->t, "tf_op", err));
     RP_TRY(rp_vec_reserve(&p->hint, p->t->str.n, err));
+    RP_TRY(rp_vec_reserve(&p->mark, p->t->str.n, err));
     memset(p->hint.at, HINT_UNKNOWN, p->t->str.n);
+    memset(p->mark.at, HINT_UNKNOWN, p->t->str.n);
     RP_TRY(map_forward(p, err));
     RP_TRY(rp_vec_reserve(&p->out->owners, n, err));
     for (i = 0; i < n; i++) {
@@ -245,6 +256,7 @@ enum rp_code rp_attribution_init(struct rp_attribution *out, const struct rp_wor
     rp_arg_key_release(&p.hlo_module);
     rp_arg_key_release(&p.tf_op);
     rp_vec_release(&p.hint);
+    rp_vec_release(&p.mark);
     return code;
 }
 

@@ -31,21 +31,29 @@ static int64_t elements_of(const struct rp_call_work *w, rp_event e)
     return rp_arg_key_text(&w->dims, e, &text) ? rp_dims_elements(rp_trace_str(w->t, text)) : -1;
 }
 
-/* The median, over calls of a name, of their elements or of their lengths. */
-static enum rp_code median_of_calls(struct rp_call_work *w, rp_str name, bool of_elements,
-                                    int64_t *out, struct rp_err *err)
+static int64_t median_of(int64_t *values, size_t n)
+{
+    rp_ns_sort(values, n);
+    return n ? values[n / 2] : 0;
+}
+
+/* The medians, over calls of a name, of their elements and of their lengths. */
+static enum rp_code find_usual(struct rp_call_work *w, rp_str name, struct rp_usual_input *out,
+                               struct rp_err *err)
 {
     const struct rp_events *ev = &w->t->ev;
 
-    w->scratch.n = 0;
+    w->elements.n = w->durs_ns.n = 0;
     for (rp_event e = 0; e < ev->n; e++) {
         int64_t n = ev->name[e] == name && ev->dur_ns[e] >= 0 ? elements_of(w, e) : -1;
 
-        if (n >= 0)
-            RP_TRY(rp_vec_push(&w->scratch, of_elements ? n : ev->dur_ns[e], err));
+        if (n < 0)
+            continue;
+        RP_TRY(rp_vec_push(&w->elements, n, err));
+        RP_TRY(rp_vec_push(&w->durs_ns, ev->dur_ns[e], err));
     }
-    rp_ns_sort(w->scratch.at, w->scratch.n);
-    *out = w->scratch.n ? w->scratch.at[w->scratch.n / 2] : 0;
+    out->elements = median_of(w->elements.at, w->elements.n);
+    out->dur_ns = median_of(w->durs_ns.at, w->durs_ns.n);
     return RP_OK;
 }
 
@@ -86,8 +94,7 @@ enum rp_code rp_call_has_more_work(struct rp_call_work *w, rp_event call, bool *
         return RP_OK;
     RP_TRY(rp_map_intern(&w->names, name, fresh, &at, err));
     if (at == fresh) {
-        RP_TRY(median_of_calls(w, name, true, &usual.elements, err));
-        RP_TRY(median_of_calls(w, name, false, &usual.dur_ns, err));
+        RP_TRY(find_usual(w, name, &usual, err));
         RP_TRY(rp_vec_push(&w->usual, usual, err));
     }
     usual = w->usual.at[at];
@@ -116,7 +123,8 @@ void rp_call_work_release(struct rp_call_work *w)
     rp_arg_key_release(&w->dims);
     rp_map_release(&w->names);
     rp_vec_release(&w->usual);
-    rp_vec_release(&w->scratch);
+    rp_vec_release(&w->elements);
+    rp_vec_release(&w->durs_ns);
 }
 
 /* The copy with whose end a call returned, or RP_NONE. */

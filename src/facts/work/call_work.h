@@ -18,7 +18,7 @@ struct rp_call_work {
     struct rp_arg_key dims;
     struct rp_map names; /* from a string to its index in `usual` */
     RP_VEC(struct rp_usual_input) usual;
-    RP_VEC(int64_t) scratch;
+    RP_VEC(int64_t) elements, durs_ns; /* of the calls of a name */
 };
 
 enum rp_code rp_call_work_init(struct rp_call_work *w, const struct rp_trace *trace,

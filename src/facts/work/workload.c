@@ -165,6 +165,7 @@ static const struct rp_name_pattern signs[] = {
     {"urenqueue", SIGN_LEVEL_ZERO, "oneAPI's runtime"},
     {"clenqueue", SIGN_OPENCL, "OpenCL"},
 };
+_Static_assert(sizeof signs / sizeof signs[0] <= RP_NAME_ROWS, "a row's number is a byte");
 
 /* Places of events that carry the same signs. */
 enum { ON_HOST, ON_PYTHON, ON_RUNTIME, ON_DEVICE, ON_NOTHING, PLACES };
