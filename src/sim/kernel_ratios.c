@@ -24,17 +24,11 @@ struct parted_attention {
     int64_t back_ns;       /* time of all kernels of the backward pass */
 };
 
-/* The model's answer for a sample in another format. */
-struct known_ratio {
-    struct rp_sample from;
-    enum rp_number to;
-    bool known;
-    struct rp_learned_ratio ratio;
+/* The sample of the calls that have a cost: all have the same operator and shapes. */
+struct known_shape {
+    enum { SHAPE_NEW, SHAPE_KNOWN, SHAPE_NONE } state;
+    struct rp_sample sample;
 };
-
-#define REMEMBERED 256
-RP_LIMIT(REMEMBERED, "samples",
-         "a step repeats only a few; for further ones the model is asked again");
 
 struct ratio_ctx {
     struct rp_sim_part *part;
@@ -54,7 +48,7 @@ struct ratio_ctx {
     bool asks;       /* it branches on a value of the device */
     bool encodes;    /* it has attention of a text encoder of transformers */
     struct rp_arena arena;
-    RP_VEC(struct known_ratio) answers;
+    RP_VEC(struct known_shape) shapes;   /* by cost */
     RP_VEC(struct rp_sim_ratio) of_call; /* ratio 0: not known */
     struct rp_map parted;                /* from the event of attention in parts to its index */
     RP_VEC(struct parted_attention) attention;
@@ -179,38 +173,15 @@ static bool has_backward(const struct rp_sim_part *part)
 
 /* ------------------------------------------------------------------ ratios */
 
-static bool is_same_sample(const struct rp_sample *a, const struct rp_sample *b)
-{
-    return a->type == b->type && a->kind == b->kind && rp_sample_same_shape(a, b) &&
-           a->flops == b->flops && a->bytes == b->bytes && !strcmp(a->op, b->op);
-}
-
-/* Most calls of a step have the shapes of another one, so each shape is asked about once. */
-static bool ratio_to(struct ratio_ctx *c, const struct rp_sample *from, enum rp_number type,
+/* Asks for the ratio from fp32 to another format; false if that was not measured. */
+static bool ratio_to(const struct ratio_ctx *c, const struct rp_sample *from, enum rp_number type,
                      struct rp_learned_ratio *out)
 {
-    struct known_ratio fresh = {.from = *from, .to = type};
-
-    for (size_t i = 0; i < c->answers.n; i++)
-        if (c->answers.at[i].to == type && is_same_sample(&c->answers.at[i].from, from)) {
-            *out = c->answers.at[i].ratio;
-            return c->answers.at[i].known;
-        }
-
-    /* Ask for the ratio from fp32 to another format; false if that was not measured. */
-    struct rp_learned_time now;
     struct rp_sample to = *from;
+
     to.type = (uint8_t)type;
     to.bytes = from->bytes * rp_number_bytes(type) / rp_number_bytes((enum rp_number)from->type);
-    fresh.known = rp_learned_predict(c->model, from, &now) && now.provenance != RP_ASSUMED &&
-                  rp_learned_ratio_of(c->model, from, &to, out) && out->provenance != RP_ASSUMED;
-
-    if (fresh.known)
-        fresh.ratio = *out;
-    if (c->answers.n < REMEMBERED)
-        (void)rp_vec_push(&c->answers, fresh,
-                          NULL); /* if this fails, the model is just asked again */
-    return fresh.known;
+    return rp_learned_ratio_of(c->model, from, &to, out) && out->provenance != RP_ASSUMED;
 }
 
 /* ------------------------------------------------------------------ attention in parts */
@@ -382,6 +353,26 @@ static enum rp_code find_gradients(struct ratio_ctx *c, struct rp_err *err)
     return RP_OK;
 }
 
+/* Shapes of attention are read each time, because more is asked about its inputs. */
+static bool sample_of_call(struct ratio_ctx *c, const struct rp_cost_call *call,
+                           struct rp_sample *out)
+{
+    struct known_shape *known = &c->shapes.at[call->cost];
+
+    if (!rp_call_is_sample(&c->costs, call))
+        return false;
+    if (known->state == SHAPE_NEW) {
+        bool found = rp_sample_of_call(&c->costs, call, c->device, &c->arena, out);
+
+        if (call->op != RP_NONE && !(found && out->kind == RP_OP_ATTENTION))
+            *known = (struct known_shape){found ? SHAPE_KNOWN : SHAPE_NONE, *out};
+        return found;
+    }
+    *out = known->sample;
+    out->ns = (double)call->device_ns;
+    return known->state == SHAPE_KNOWN;
+}
+
 /* Some traces have few products, or an unknown device, so the model is only loaded when one is
    found. */
 static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call *call,
@@ -391,7 +382,7 @@ static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call
     struct rp_sample from;
 
     *out = (struct rp_sim_ratio){0};
-    if (!rp_sample_of_call(&c->costs, &c->work, call, c->device, &c->arena, &from))
+    if (!sample_of_call(c, call, &from))
         return RP_OK;
     c->encodes = c->encodes || (!strcmp(from.op, "sdpa") && is_encoder(c, call->op));
     if (rp_number_bytes((enum rp_number)from.type) <= rp_number_bytes(c->to)) {
@@ -443,6 +434,7 @@ static enum rp_code find_ratios(struct ratio_ctx *c, struct rp_err *err)
     size_t i;
 
     RP_TRY(rp_vec_reserve(&c->of_call, c->calls.calls.n + 1, err));
+    RP_TRY(rp_vec_zeros(&c->shapes, c->costs.costs.n, err));
     for (c->of_call.n = i = 0; i < c->calls.calls.n; i++)
         RP_TRY(ratio_of_call(c, &c->calls.calls.at[i], &c->of_call.at[c->of_call.n++], err));
     RP_TRY(find_gradients(c, err));
@@ -505,7 +497,7 @@ enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loa
         code = rp_cost_calls_init(&c.calls, &c.costs, &c.work, NULL, NULL, err);
     if (code == RP_OK)
         code = find_ratios(&c, err);
-    rp_vec_release(&c.answers);
+    rp_vec_release(&c.shapes);
     rp_vec_release(&c.of_call);
     rp_vec_release(&c.item_of);
     rp_map_release(&c.parted);

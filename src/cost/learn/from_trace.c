@@ -190,18 +190,23 @@ static bool shape_call(struct rp_op_costs *costs, rp_event op, const struct rp_o
     }
 }
 
-bool rp_sample_of_call(struct rp_op_costs *costs, const struct rp_work *work,
-                       const struct rp_cost_call *call, const char *device, struct rp_arena *arena,
-                       struct rp_sample *out)
+bool rp_call_is_sample(const struct rp_op_costs *costs, const struct rp_cost_call *call)
+{
+    const struct rp_op_cost *cost = &costs->costs.at[call->cost];
+
+    return rp_cost_is_known(cost) && !call->on_link && !call->is_part && call->device_ns > 0 &&
+           call->category != RP_CATEGORY_COMMUNICATION && call->category != RP_CATEGORY_OPTIMIZER &&
+           cost->bytes > 0 && !(cost->flops > RP_SAMPLE_MOST_WORK) &&
+           cost->bytes <= RP_SAMPLE_MOST_WORK;
+}
+
+bool rp_sample_of_call(struct rp_op_costs *costs, const struct rp_cost_call *call,
+                       const char *device, struct rp_arena *arena, struct rp_sample *out)
 {
     const struct rp_op_cost *cost = &costs->costs.at[call->cost];
     bool known;
 
-    (void)work;
-    if (!rp_cost_is_known(cost) || call->on_link || call->is_part || !(call->device_ns > 0) ||
-        call->category == RP_CATEGORY_COMMUNICATION || call->category == RP_CATEGORY_OPTIMIZER ||
-        !(cost->bytes > 0) || cost->flops > RP_SAMPLE_MOST_WORK ||
-        cost->bytes > RP_SAMPLE_MOST_WORK)
+    if (!rp_call_is_sample(costs, call))
         return false;
     *out = (struct rp_sample){.device = device,
                               .type = cost->type == RP_NUMBER_NONE ? RP_NUMBER_FP32 : cost->type,
@@ -226,14 +231,14 @@ bool rp_sample_of_call(struct rp_op_costs *costs, const struct rp_work *work,
 }
 
 static enum rp_code add_calls(struct rp_samples *out, struct rp_op_costs *costs,
-                              const struct rp_work *work, const struct rp_cost_calls *calls,
-                              const char *device, struct rp_err *err)
+                              const struct rp_cost_calls *calls, const char *device,
+                              struct rp_err *err)
 {
     struct rp_sample s;
 
     for (size_t i = 0; i < calls->calls.n; i++)
         if (!calls->calls.at[i].inferred &&
-            rp_sample_of_call(costs, work, &calls->calls.at[i], device, &out->arena, &s))
+            rp_sample_of_call(costs, &calls->calls.at[i], device, &out->arena, &s))
             RP_TRY(rp_vec_push(&out->rows, s, err));
     return rp_arena_check(&out->arena, "reading operators", err);
 }
@@ -255,7 +260,7 @@ enum rp_code rp_samples_of_trace(struct rp_samples *out, const struct rp_trace *
     if (code == RP_OK)
         code = rp_cost_calls_init(&calls, &costs, &work, known, user, err);
     if (code == RP_OK)
-        code = add_calls(out, &costs, &work, &calls, device, err);
+        code = add_calls(out, &costs, &calls, device, err);
     rp_cost_calls_release(&calls);
     rp_op_costs_release(&costs);
     rp_trace_categories_release(&by_name);

@@ -5,11 +5,14 @@
 #include "cost/calls.h"
 #include "cost/learn/samples.h"
 
-/* Makes one call a sample, whose texts are in the arena or static; false if its shapes or its cost
-   are not known, and for copies, collectives and optimizers. */
-bool rp_sample_of_call(struct rp_op_costs *costs, const struct rp_work *work,
-                       const struct rp_cost_call *call, const char *device, struct rp_arena *arena,
-                       struct rp_sample *out);
+/* Whether a call can be a sample: not if its cost is not known, nor copies, collectives and
+   optimizers. */
+bool rp_call_is_sample(const struct rp_op_costs *costs, const struct rp_cost_call *call);
+/* Makes one call a sample, whose texts are in the arena or static; false if it cannot be one, or
+   its shapes are not known. All but the time follows from the cost of the call, if it has an
+   operator. */
+bool rp_sample_of_call(struct rp_op_costs *costs, const struct rp_cost_call *call,
+                       const char *device, struct rp_arena *arena, struct rp_sample *out);
 
 /* Does the same for all calls of a trace and adds them to `out`. `known` is that of
    rp_cost_calls_init. */

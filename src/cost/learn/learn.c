@@ -61,10 +61,13 @@ void rp_learned_release(struct rp_learned *model)
         fit_release(&model->fits.at[i]);
     RP_EACH(rp_vec_release, &model->fits, &model->transfers, &model->smooth, &model->log_s,
             &model->kin, &model->features);
-    if (model->smoothing)
-        pthread_mutex_destroy(&model->smoothing->lock);
-    free(model->smoothing);
-    model->smoothing = NULL;
+    if (model->rows) {
+        pthread_mutex_destroy(&model->rows->lock);
+        rp_vec_release(&model->rows->ratios);
+        rp_arena_release(&model->rows->arena);
+    }
+    free(model->rows);
+    model->rows = NULL;
     rp_samples_release(&model->samples);
     rp_arena_release(&model->arena);
 }
@@ -96,24 +99,50 @@ static void smooth_rows(const struct rp_learned *m, size_t first, size_t end)
     }
 }
 
-double rp_learned_smooth(const struct rp_learned *m, size_t row)
+static void look_at_rows(const struct rp_learned *m, size_t first, size_t end)
+{
+    const struct rp_sample *rows = m->samples.rows.at;
+
+    for (size_t i = first; i < end; i++) {
+        rp_features_of(&rows[i], (enum rp_op_kind)rows[i].kind, &m->features.at[i]);
+        m->log_s.at[i] = log(rows[i].ns / 1e9);
+    }
+}
+
+/* Finds out about all rows of the device, operator and format of one. */
+static void reach_state(const struct rp_learned *m, size_t row, unsigned char wanted)
 {
     uint32_t first = m->kin.at[row];
-    atomic_bool *done = &m->smoothing->done[first];
+    atomic_uchar *state = &m->rows->state[first];
     size_t end = row + 1;
 
-    if (!rp_op_is_monotone(m->samples.rows.at[row].kind))
-        return m->log_s.at[row];
-    if (atomic_load_explicit(done, memory_order_acquire))
-        return m->smooth.at[row];
+    if (atomic_load_explicit(state, memory_order_acquire) >= wanted)
+        return;
     while (end < m->kin.n && m->kin.at[end] == first)
         end++;
-    pthread_mutex_lock(&m->smoothing->lock);
-    if (!atomic_load_explicit(done, memory_order_relaxed))
+    pthread_mutex_lock(&m->rows->lock);
+    unsigned char now = atomic_load_explicit(state, memory_order_relaxed);
+    if (now < RP_ROWS_KNOWN)
+        look_at_rows(m, first, end);
+    if (wanted == RP_ROWS_SMOOTH && now < RP_ROWS_SMOOTH)
         smooth_rows(m, first, end);
-    atomic_store_explicit(done, true, memory_order_release);
-    pthread_mutex_unlock(&m->smoothing->lock);
-    return m->smooth.at[row];
+    if (now < wanted)
+        atomic_store_explicit(state, wanted, memory_order_release);
+    pthread_mutex_unlock(&m->rows->lock);
+}
+
+const struct rp_features *rp_learned_features(const struct rp_learned *m, size_t row)
+{
+    reach_state(m, row, RP_ROWS_KNOWN);
+    return &m->features.at[row];
+}
+
+double rp_learned_smooth(const struct rp_learned *m, size_t row)
+{
+    bool monotone = rp_op_is_monotone(m->samples.rows.at[row].kind);
+
+    reach_state(m, row, monotone ? RP_ROWS_SMOOTH : RP_ROWS_KNOWN);
+    return monotone ? m->smooth.at[row] : m->log_s.at[row];
 }
 
 enum rp_code rp_learned_prepare(struct rp_learned *m, struct rp_err *err)
@@ -125,15 +154,13 @@ enum rp_code rp_learned_prepare(struct rp_learned *m, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&m->smooth, n, err));
     RP_TRY(rp_vec_reserve(&m->log_s, n, err));
     RP_TRY(rp_vec_reserve(&m->kin, n, err));
-    m->smoothing = calloc(1, sizeof *m->smoothing + n * sizeof m->smoothing->done[0]);
-    RP_TRY(rp_err_need(m->smoothing, err, "learning a cost model"));
-    pthread_mutex_init(&m->smoothing->lock, NULL);
+    m->rows = calloc(1, sizeof *m->rows + n * sizeof m->rows->state[0]);
+    RP_TRY(rp_err_need(m->rows, err, "learning a cost model"));
+    pthread_mutex_init(&m->rows->lock, NULL);
+    rp_arena_init(&m->rows->arena);
     m->features.n = m->smooth.n = m->log_s.n = m->kin.n = n;
-    for (size_t i = 0; i < n; i++) {
-        rp_features_of(&rows[i], (enum rp_op_kind)rows[i].kind, &m->features.at[i]);
-        m->log_s.at[i] = log(rows[i].ns / 1e9);
+    for (size_t i = 0; i < n; i++)
         m->kin.at[i] = i && is_kin(&rows[i - 1], &rows[i]) ? m->kin.at[i - 1] : (uint32_t)i;
-    }
     return RP_OK;
 }
 
@@ -197,7 +224,7 @@ static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, s
 
             if (sel->family)
                 rp_features_of(s, (enum rp_op_kind)sel->kind, &f.own[rows.n]);
-            f.x[rows.n] = sel->family ? &f.own[rows.n] : &m->features.at[i];
+            f.x[rows.n] = sel->family ? &f.own[rows.n] : rp_learned_features(m, i);
             f.type[rows.n] = s->type;
             f.y[rows.n++] = log(s->ns / 1e9);
             if (!sel->family && sel->device) {

@@ -60,20 +60,36 @@ struct rp_format_gap {
     double quick, slow;
 };
 
-/* What was smoothed; a model may be asked by several threads. */
-struct rp_smoothing {
+/* The answer of rp_learned_ratio_of. */
+struct rp_learned_ratio {
+    double ratio, low, high;
+    uint8_t provenance;
+};
+struct rp_known_ratio {
+    struct rp_sample from, to;
+    bool known;
+    struct rp_learned_ratio ratio;
+};
+
+/* What was found out about the samples of a device, operator and format: that is done when somebody
+   asks about them, because a step has few of the operators that a model knows. A model may be asked
+   by several threads. */
+enum { RP_ROWS_UNKNOWN, RP_ROWS_KNOWN, RP_ROWS_SMOOTH };
+struct rp_learned_rows {
     pthread_mutex_t lock;
-    atomic_bool done[]; /* by the first sample */
+    struct rp_arena arena;
+    RP_VEC(struct rp_known_ratio) ratios;
+    atomic_uchar state[]; /* by the first sample */
 };
 
 struct rp_learned {
     struct rp_arena arena;
     struct rp_samples samples; /* sorted by device, operator, format and shape */
-    RP_VEC(double) log_s;      /* by sample: log of seconds */
-    RP_VEC(double) smooth;     /* the same, made monotone for operators that are, when asked for */
+    RP_VEC(double) log_s;      /* by sample: log of seconds, when asked for */
+    RP_VEC(double) smooth;     /* the same, made monotone for operators that are */
     RP_VEC(uint32_t) kin;      /* by sample: the first of its device, operator and format */
-    struct rp_smoothing *smoothing;
-    RP_VEC(struct rp_features) features; /* by sample */
+    struct rp_learned_rows *rows;
+    RP_VEC(struct rp_features) features; /* by sample: rp_learned_features */
     RP_VEC(struct rp_fit) fits;
     RP_VEC(struct rp_format_gap) transfers;
 };
@@ -99,11 +115,8 @@ void rp_learned_release(struct rp_learned *model);
 bool rp_learned_predict(const struct rp_learned *model, const struct rp_sample *s,
                         struct rp_learned_time *out);
 
-/* The time of an operator in another format divided by its time now; false if not known. */
-struct rp_learned_ratio {
-    double ratio, low, high;
-    uint8_t provenance;
-};
+/* The time of an operator in another format divided by its time now; false if not known. Answers
+   are kept, because the steps and ranks of a run repeat a few shapes. */
 bool rp_learned_ratio_of(const struct rp_learned *model, const struct rp_sample *from,
                          const struct rp_sample *to, struct rp_learned_ratio *out);
 
@@ -149,8 +162,10 @@ double rp_neighbours_shift(const struct rp_learned *model, const struct rp_fit *
                            const struct rp_features *x);
 /* Called when the fits are there: compares formats. (predict.c) */
 enum rp_code rp_learned_compare_formats(struct rp_learned *model, struct rp_err *err);
-/* Called when the rows of a model are there: sets features, logarithms of times, and kin. */
+/* Called when the rows of a model are there: sets kin, and makes room for what is found later. */
 enum rp_code rp_learned_prepare(struct rp_learned *model, struct rp_err *err);
+/* The features of a row. (learn.c) */
+const struct rp_features *rp_learned_features(const struct rp_learned *model, size_t row);
 /* The time of a row, as `smooth`. (learn.c) */
 double rp_learned_smooth(const struct rp_learned *model, size_t row);
 

@@ -47,8 +47,9 @@ double rp_neighbours_shift(const struct rp_learned *m, const struct rp_fit *fit,
 
         if (m->samples.rows.at[i].kind != RP_OP_CONV)
             continue;
+        const struct rp_features *known = rp_learned_features(m, i);
         for (int k = 0; k < RP_CONV_TRAITS; k++) {
-            double gap = x->trait[k] - m->features.at[i].trait[k];
+            double gap = x->trait[k] - known->trait[k];
 
             distance += gap * gap;
         }

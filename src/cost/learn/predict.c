@@ -92,9 +92,9 @@ static double fit_near_rows(const struct rp_learned *m, const struct rp_fit *fit
         if (m->samples.rows.at[i].type != s->type)
             continue;
         double measured = rp_learned_smooth(m, i);
-        if (measured > low && rp_features_below(&m->features.at[i], x))
+        if (measured > low && rp_features_below(rp_learned_features(m, i), x))
             low = measured;
-        if (measured < high && rp_features_below(x, &m->features.at[i]))
+        if (measured < high && rp_features_below(x, rp_learned_features(m, i)))
             high = measured;
     }
     return fmin(fmax(y, low), high);
@@ -434,8 +434,8 @@ bool rp_learned_predict(const struct rp_learned *m, const struct rp_sample *s,
     return true;
 }
 
-bool rp_learned_ratio_of(const struct rp_learned *m, const struct rp_sample *from,
-                         const struct rp_sample *to, struct rp_learned_ratio *out)
+static bool find_ratio(const struct rp_learned *m, const struct rp_sample *from,
+                       const struct rp_sample *to, struct rp_learned_ratio *out)
 {
     struct rp_learned_time a, b;
 
@@ -450,4 +450,55 @@ bool rp_learned_ratio_of(const struct rp_learned *m, const struct rp_sample *fro
     out->high = out->ratio * exp(doubt);
     out->provenance = a.provenance > b.provenance ? a.provenance : b.provenance;
     return true;
+}
+
+#define REMEMBERED 256
+RP_LIMIT(REMEMBERED, "samples",
+         "a step repeats only a few; for further ones the model is asked again");
+
+static bool is_same_sample(const struct rp_sample *a, const struct rp_sample *b)
+{
+    return a->type == b->type && a->kind == b->kind && rp_sample_same_shape(a, b) &&
+           a->flops == b->flops && a->bytes == b->bytes && !strcmp(a->op, b->op) &&
+           !strcmp(a->device, b->device);
+}
+
+/* If memory is short, the model is just asked again. */
+static void remember(struct rp_learned_rows *r, struct rp_known_ratio *answer)
+{
+    const char **const texts[] = {&answer->from.op, &answer->from.device, &answer->to.op,
+                                  &answer->to.device};
+    bool kept = r->ratios.n < REMEMBERED;
+
+    for (size_t i = 0; kept && i < sizeof texts / sizeof texts[0]; i++) {
+        *texts[i] = rp_arena_strdup(&r->arena, *texts[i]);
+        kept = *texts[i] != NULL;
+    }
+    if (kept)
+        (void)rp_vec_push(&r->ratios, *answer, NULL);
+}
+
+bool rp_learned_ratio_of(const struct rp_learned *m, const struct rp_sample *from,
+                         const struct rp_sample *to, struct rp_learned_ratio *out)
+{
+    struct rp_known_ratio answer = {.from = *from, .to = *to};
+    bool found = false;
+
+    pthread_mutex_lock(&m->rows->lock);
+    for (size_t i = 0; !found && i < m->rows->ratios.n; i++) {
+        const struct rp_known_ratio *known = &m->rows->ratios.at[i];
+
+        found = is_same_sample(&known->from, from) && is_same_sample(&known->to, to);
+        if (found)
+            answer = *known;
+    }
+    pthread_mutex_unlock(&m->rows->lock);
+    if (!found) {
+        answer.known = find_ratio(m, from, to, &answer.ratio);
+        pthread_mutex_lock(&m->rows->lock);
+        remember(m->rows, &answer);
+        pthread_mutex_unlock(&m->rows->lock);
+    }
+    *out = answer.ratio;
+    return answer.known;
 }

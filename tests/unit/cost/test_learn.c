@@ -928,7 +928,8 @@ static void four_neighbours_count(void **state)
 
     UNUSED_STATE(state);
     for (int i = 0; i < 5; i++) {
-        rows[i] = (struct rp_sample){.op = "conv2d", .kind = RP_OP_CONV, .type = RP_NUMBER_FP32};
+        rows[i] = (struct rp_sample){.op = "conv2d", .device = "", .kind = RP_OP_CONV};
+        rows[i].type = RP_NUMBER_FP32;
         rows[i].ns = 1e3 * exp(shift[i]);
         features[i].trait[0] = (float)i * 0.1F;
         if (i < 4) {
@@ -940,8 +941,13 @@ static void four_neighbours_count(void **state)
     fit.curves.n = 1;
     m.samples.rows.at = rows;
     m.samples.rows.n = 5;
-    m.features.at = features;
+    assert_int_equal(rp_learned_prepare(&m, NULL), RP_OK);
+    memcpy(m.features.at, features, sizeof features);
+    m.rows->state[0] = RP_ROWS_KNOWN;
     assert_float_equal(rp_neighbours_shift(&m, &fit, &x), sum / weight, 1e-4);
+    m.samples.rows.n = m.fits.n = 0;
+    m.samples.rows.at = NULL;
+    rp_learned_release(&m);
 }
 
 int test_learn(void)
