@@ -29,6 +29,7 @@ static enum rp_code twin_init(struct rp_worlds *twin, struct rp_worlds *x, struc
     rp_arena_init(&run->arena);
     memset(&run->overlay, 0, sizeof run->overlay);
     memset(&run->gone, 0, sizeof run->gone);
+    memset(run->cuts, 0, sizeof run->cuts);
     run->kernel_traits = RP_ARENA_NEW(&run->arena, uint16_t, names);
     RP_TRY(rp_arena_check(&run->arena, "simulating", err));
     memcpy(run->kernel_traits, x->run.kernel_traits, names * sizeof *run->kernel_traits);

@@ -82,11 +82,8 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
     /* Find how far the transport of another run may be from the recorded one; 0 if there is none.
      */
     struct rp_transport t = {0};
-    for (uint32_t i = 0; i < rp_sim_nnodes(&x->run); i++)
-        if (rp_sim_is_comm(&x->run, i)) {
-            RP_TRY(rp_transport_fit(&x->run, &t, err));
-            break;
-        }
+    if (x->run.comm.n)
+        RP_TRY(rp_transport_fit(&x->run, &t, err));
     x->transport_doubt = t.n ? rp_transport_doubt(&t) : 0;
     x->one_size = t.n && t.one_size;
     return RP_OK;

@@ -106,6 +106,19 @@ static uint32_t *name_devices(const struct rp_overlay *o)
     return NULL;
 }
 
+/* Whether new tasks are all for devices that run one after the other, which is quickly seen. */
+static bool may_fit(const struct rp_overlay *o)
+{
+    for (size_t i = 0; i < o->tasks.n; i++) {
+        uint32_t device = o->tasks.at[i].device;
+
+        if (device != RP_NO_DEVICE && o->graph->devices.at[device].rule != RP_DEVICE_SERIAL)
+            return false;
+    }
+    return !o->graph->prioritised && !o->prioritised && !o->graph->device_starts_matter &&
+           !o->device_starts_matter;
+}
+
 enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overlay *o,
                                  struct rp_err *err)
 {
@@ -115,8 +128,7 @@ enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overl
     memset(g, 0, sizeof *g);
     g->n = rp_overlay_ntasks(o);
     g->ndevices = o->graph->devices.n;
-    if (o->graph->prioritised || o->prioritised || o->graph->device_starts_matter ||
-        o->device_starts_matter || g->n >= RP_PLAIN_MOST)
+    if (!may_fit(o) || g->n >= RP_PLAIN_MOST)
         return RP_OK;
     RP_TRY(rp_vec_reserve_full(&g->tasks, g->n + 1, err));
     f.device = device = name_devices(o);

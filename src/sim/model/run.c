@@ -220,6 +220,23 @@ static enum rp_code unpack_parts(struct rp_sim_run *run, struct rp_err *err)
 
 /* ------------------------------------------------------------------ all of it */
 
+static enum rp_code find_arcs(struct rp_sim_run *run, struct rp_err *err)
+{
+    const struct rp_task_graph *g = &run->tasks;
+
+    for (uint32_t v = 0; v < g->tasks.n; v++)
+        for (uint32_t k = g->first.at[v]; k < g->first.at[v + 1]; k++) {
+            enum rp_sg_edge_kind kind = RP_SIM_EDGE_KIND(g->edges.at[k].flags);
+            struct rp_sim_arc arc = {v, g->edges.at[k].to};
+
+            if (kind == RP_SG_LAUNCH)
+                RP_TRY(rp_vec_push(&run->launches, arc, err));
+            else if (kind == RP_SG_SYNC)
+                RP_TRY(rp_vec_push(&run->waits, arc, err));
+        }
+    return RP_OK;
+}
+
 enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *const *parts,
                              size_t n, struct rp_err *err)
 {
@@ -245,6 +262,7 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     RP_TRY(rp_vec_zeros(&run->gone, run->nnodes, err));
     run->gone.n = run->nnodes;
     RP_TRY(rp_sim_timers_find(run, err));
+    RP_TRY(find_arcs(run, err));
     run->kernel_traits = RP_ARENA_NEW(&run->arena, uint16_t, run->graph->names.n + 1);
     RP_TRY(rp_arena_check(&run->arena, "simulating", err));
     RP_TRY(rp_overlay_take(&run->overlay, &run->tasks, err));
@@ -257,6 +275,10 @@ void rp_sim_run_release(struct rp_sim_run *run)
     rp_task_graph_release(&run->tasks);
     rp_vec_release(&run->notes);
     rp_vec_release(&run->timers);
+    rp_vec_release(&run->comm);
+    rp_vec_release(&run->kernels);
+    rp_vec_release(&run->launches);
+    rp_vec_release(&run->waits);
     rp_vec_release(&run->gone);
     rp_sg_release(&run->joined);
     for (size_t i = 0; i < run->nunpacked; i++)

@@ -39,11 +39,12 @@ struct rp_sim_block {
    become shorter, although it may seem so in the few steps of a recording. */
 enum rp_sim_way { RP_WAY_ANY, RP_WAY_LONGER, RP_WAY_SHORTER };
 
-/* A node whose times tell when a step begins or ends (simulated_steps.h). */
+/* Nodes whose times tell when a step begins or ends (simulated_steps.h): neighbours that tell the
+   same about the same step. */
 struct rp_sim_timer {
-    uint32_t node, rank; /* rank: 0 if the run has only one */
+    uint32_t first, end, rank; /* rank: 0 if the run has only one */
     uint16_t step;
-    uint8_t flags; /* of its note */
+    uint8_t flags; /* RP_SIM_TIMES, RP_SIM_BEGINS, RP_SIM_ENDS */
     bool on_device;
 };
 
@@ -56,6 +57,22 @@ struct rp_sim_lack {
 
 enum { RP_SIM_LACKS = 8 };
 
+struct rp_sim_arc {
+    uint32_t from, to;
+};
+
+/* What makes the work of late ranks usual, in terms of the recording. */
+struct rp_sim_cut {
+    uint32_t at;   /* a task, or the number of nodes plus that of an edge */
+    int64_t of_ns; /* what was recorded; 0: `by` is a factor for what it takes now */
+    double by;     /* ... of it, in ns, is too much */
+};
+struct rp_sim_cuts {
+    bool known, by_chance; /* by_chance: some of them may be due to chance */
+    size_t n;
+    const struct rp_sim_cut *at; /* in the arena */
+};
+
 struct rp_sim_run {
     struct rp_arena arena;
     size_t nranks;
@@ -66,6 +83,11 @@ struct rp_sim_run {
     struct rp_sg_join join;
     RP_VEC(struct rp_sim_note) notes; /* by task of the graph */
     RP_VEC(struct rp_sim_timer) timers;
+    RP_VEC(uint32_t) comm;    /* nodes that communicate */
+    RP_VEC(uint32_t) kernels; /* nodes, as rp_sim_is_kernel */
+    RP_VEC(struct rp_sim_arc)
+    launches, waits; /* edges that launch, and that end a wait for the
+                         device; by their begin */
     size_t nnodes;
     const struct rp_sim_block *
         *block; /* NULL if nothing is packed; else the last one that was used */
@@ -95,6 +117,7 @@ struct rp_sim_run {
     struct rp_arena *says; /* NULL, or the arena for what what-ifs say about their changes: */
     const char *said;      /* texts joined by "; "; NULL: nothing */
     struct rp_sim_lack lacks[RP_SIM_LACKS]; /* those with the newest stamps */
+    struct rp_sim_cuts cuts[2];             /* without, and with RP_LEAN_MORE_LATENCY */
     RP_VEC(uint8_t) gone;    /* by task: a what-if has removed it, so it does not time steps */
     uint16_t *kernel_traits; /* by name: what it tells about a kernel, as what-ifs ask; 0: not asked
                                yet */

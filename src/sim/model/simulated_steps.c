@@ -22,19 +22,36 @@ struct steps_pass {
 
 /* ------------------------------------------------------------------ one pass over the timers */
 
+static enum rp_code add_timer(struct rp_sim_run *run, uint32_t i, const struct rp_sim_note *note,
+                              struct rp_err *err)
+{
+    struct rp_sim_timer t = {.first = i,
+                             .end = i + 1,
+                             .rank = run->nranks > 1 ? rp_sim_node(run, i)->rank : 0,
+                             .step = note->step,
+                             .flags = note->flags & (RP_SIM_TIMES | RP_SIM_BEGINS | RP_SIM_ENDS),
+                             .on_device = rp_sim_on_device(run, i)};
+    struct rp_sim_timer *last = run->timers.n ? &run->timers.at[run->timers.n - 1] : NULL;
+
+    if (t.rank >= run->nranks || t.step >= run->parts[t.rank]->nsteps || (!t.on_device && !t.flags))
+        return RP_OK;
+    if (!last || last->end != i || last->rank != t.rank || last->step != t.step ||
+        last->flags != t.flags || last->on_device != t.on_device)
+        return rp_vec_push(&run->timers, t, err);
+    last->end++;
+    return RP_OK;
+}
+
 enum rp_code rp_sim_timers_find(struct rp_sim_run *run, struct rp_err *err)
 {
     for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
         const struct rp_sim_note *note = rp_sim_note_of(run, i);
-        struct rp_sim_timer t = {.node = i,
-                                 .rank = run->nranks > 1 ? rp_sim_node(run, i)->rank : 0,
-                                 .step = note->step,
-                                 .flags = note->flags,
-                                 .on_device = rp_sim_on_device(run, i)};
 
-        if (t.rank < run->nranks && t.step < run->parts[t.rank]->nsteps &&
-            (t.on_device || t.flags & (RP_SIM_TIMES | RP_SIM_BEGINS | RP_SIM_ENDS)))
-            RP_TRY(rp_vec_push(&run->timers, t, err));
+        RP_TRY(add_timer(run, i, note, err));
+        if (rp_sim_node(run, i)->kind == RP_SG_COMM || note->flags & RP_SIM_REMOTE)
+            RP_TRY(rp_vec_push(&run->comm, i, err));
+        else if (rp_sim_node(run, i)->kind == RP_SG_COMPUTE)
+            RP_TRY(rp_vec_push(&run->kernels, i, err));
     }
     return RP_OK;
 }
@@ -72,21 +89,35 @@ static struct rp_digest_step *step_of(const struct steps_pass *p, uint32_t rank,
                                                                    : NULL;
 }
 
+/* The first start and the last end of those that are not gone; INT64_MAX and INT64_MIN if all
+   are. */
+static struct rp_interval span_of(const struct steps_pass *p, const struct rp_sim_timer *t)
+{
+    const int64_t *start = p->r->start_ns.at, *end = p->r->end_ns.at;
+    struct rp_interval span = {INT64_MAX, INT64_MIN};
+
+    for (uint32_t i = t->first; i < t->end; i++) {
+        if (p->run->gone.at[i])
+            continue;
+        span.begin_ns = start[i] < span.begin_ns ? start[i] : span.begin_ns;
+        span.end_ns = end[i] > span.end_ns ? end[i] : span.end_ns;
+    }
+    return span;
+}
+
 static void include_timer(const struct steps_pass *p, const struct rp_sim_timer *t)
 {
-    int64_t start = p->r->start_ns.at[t->node], end = p->r->end_ns.at[t->node];
     struct rp_digest_step *step = &p->digests[t->rank].steps[t->step];
+    struct rp_interval span = span_of(p, t);
 
-    if (p->run->gone.at[t->node])
-        return;
-    if (t->flags & RP_SIM_TIMES && start < step->begin_ns)
-        step->begin_ns = start;
-    if (t->on_device && end > step->work_end_ns)
-        step->work_end_ns = end;
-    if (t->flags & RP_SIM_BEGINS && t->rank == 0 && start < p->first_ns[t->step])
-        p->first_ns[t->step] = start;
-    if (t->flags & RP_SIM_ENDS && end > p->mark_end_ns[t->rank])
-        p->mark_end_ns[t->rank] = end;
+    if (t->flags & RP_SIM_TIMES && span.begin_ns < step->begin_ns)
+        step->begin_ns = span.begin_ns;
+    if (t->on_device && span.end_ns > step->work_end_ns)
+        step->work_end_ns = span.end_ns;
+    if (t->flags & RP_SIM_BEGINS && t->rank == 0 && span.begin_ns < p->first_ns[t->step])
+        p->first_ns[t->step] = span.begin_ns;
+    if (t->flags & RP_SIM_ENDS && span.end_ns > p->mark_end_ns[t->rank])
+        p->mark_end_ns[t->rank] = span.end_ns;
 }
 
 /* ------------------------------------------------------------------ marks, then steps */
@@ -196,10 +227,11 @@ static enum rp_code measure_all(struct steps_pass *p, struct rp_err *err)
         memset(all->times, 0, all->n * sizeof *all->times);
         for (size_t m = 0; m < p->run->timers.n; m++) {
             const struct rp_sim_timer *t = &p->run->timers.at[m];
+            struct rp_interval *step = &all->times[t->step];
+            int64_t end = span_of(p, t).end_ns;
 
-            if (t->flags & RP_SIM_TIMES && !p->run->gone.at[t->node] &&
-                p->r->end_ns.at[t->node] > all->times[t->step].end_ns)
-                all->times[t->step].end_ns = p->r->end_ns.at[t->node];
+            if (t->flags & RP_SIM_TIMES && end > step->end_ns)
+                step->end_ns = end;
         }
         for (size_t m = 0; m < all->n; m++)
             sum += (double)all->times[m].end_ns;

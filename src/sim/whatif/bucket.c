@@ -56,7 +56,9 @@ struct bucket_ctx {
     RP_VEC(uint32_t)
     transfer; /* new transfers of the current step: one for each rank, bucket by bucket */
     RP_VEC(struct way_on) ways_on; /* of the step at hand */
-    RP_VEC(uint32_t) out_edges;    /* edges out of what is removed */
+    RP_VEC(uint32_t) gone;         /* what is removed */
+    RP_VEC(uint32_t) cut_edges;    /* edges into it and out of it */
+    RP_VEC(uint32_t) out_edges;    /* edges out of it */
     RP_VEC(uint32_t) out_from;     /* where they begin */
     RP_VEC(int64_t) out_lags;      /* as recorded */
     RP_VEC(uint32_t) back;         /* host nodes that copy from a bucket into its gradients */
@@ -95,16 +97,13 @@ static enum rp_code find_kinds(struct bucket_ctx *m, struct rp_err *err)
         copies[i] = rp_sim_means(run->graph->names.at[i], RP_SIM_COPIES_BACK);
     for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
         m->removed[i] = is_replaced(run, i);
+        if (m->removed[i])
+            RP_TRY(rp_vec_push(&m->gone, i, err));
         if (copies[rp_sim_node(run, i)->name] && rp_sim_note_of(run, i)->flags & RP_SIM_OPENS &&
             !on_device(run, i))
             RP_TRY(rp_vec_push(&m->back, i, err));
     }
     return RP_OK;
-}
-
-static bool is_removed(const struct bucket_ctx *m, uint32_t task)
-{
-    return m->removed[task];
 }
 
 static struct last_ends *after_of(const struct bucket_ctx *m, uint32_t task)
@@ -251,17 +250,22 @@ static bool leads_after(const struct bucket_ctx *m, uint32_t from, uint32_t to, 
     return a && start >= (on_device(m->run, to) ? a->device_end_ns : a->host_end_ns);
 }
 
-/* Finds the recorded lags of edges out of what is removed, which are the same for every step. */
-static enum rp_code find_edges_out(struct bucket_ctx *m, struct rp_err *err)
+/* Finds the edges of what is removed, and the recorded lags of those out of it; they are the same
+   for every step. */
+static enum rp_code find_edges(struct bucket_ctx *m, struct rp_err *err)
 {
     const struct rp_task_graph *g = &m->run->tasks;
 
     for (uint32_t v = 0; v < g->tasks.n; v++)
-        for (uint32_t i = g->first.at[v]; is_removed(m, v) && i < g->first.at[v + 1]; i++)
-            if (!is_removed(m, g->edges.at[i].to)) {
-                RP_TRY(rp_vec_push(&m->out_edges, i, err));
-                RP_TRY(rp_vec_push(&m->out_from, v, err));
-            }
+        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++) {
+            if (m->removed[v] == m->removed[g->edges.at[i].to])
+                continue;
+            RP_TRY(rp_vec_push(&m->cut_edges, i, err));
+            if (!m->removed[v])
+                continue;
+            RP_TRY(rp_vec_push(&m->out_edges, i, err));
+            RP_TRY(rp_vec_push(&m->out_from, v, err));
+        }
     RP_TRY(rp_vec_reserve(&m->out_lags, m->out_edges.n + 1, err));
     rp_overlay_base_lags(&m->run->overlay, m->out_edges.at, m->out_edges.n, m->out_lags.at);
     return RP_OK;
@@ -273,8 +277,9 @@ static enum rp_code make_buckets(struct bucket_ctx *m, struct rp_err *err)
     size_t low, high, rank;
 
     /* The last ends of what is removed, on the host and on the device. */
-    for (uint32_t i = 0; i < rp_sim_nnodes(m->run); i++) {
-        struct last_ends *a = is_removed(m, i) ? after_of(m, i) : NULL;
+    for (size_t k = 0; k < m->gone.n; k++) {
+        uint32_t i = m->gone.at[k];
+        struct last_ends *a = after_of(m, i);
 
         if (!a)
             continue;
@@ -314,18 +319,12 @@ static enum rp_code make_buckets(struct bucket_ctx *m, struct rp_err *err)
     /* Cut every edge into and out of what is removed; it takes no time and does not begin a step.
      */
     struct rp_sim_run *run = m->run;
-    const struct rp_task_graph *g = &run->tasks;
-    for (uint32_t v = 0; v < g->tasks.n; v++) {
-        bool out = is_removed(m, v);
-
-        if (out) {
-            run->gone.at[v] = 1;
-            RP_TRY(rp_overlay_set_dur(&run->overlay, v, 0, err));
-        }
-        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-            if (out != is_removed(m, g->edges.at[i].to))
-                RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
+    for (size_t i = 0; i < m->gone.n; i++) {
+        run->gone.at[m->gone.at[i]] = 1;
+        RP_TRY(rp_overlay_set_dur(&run->overlay, m->gone.at[i], 0, err));
     }
+    for (size_t i = 0; i < m->cut_edges.n; i++)
+        RP_TRY(rp_overlay_set_lag(&run->overlay, m->cut_edges.at[i], RP_LAG_CUT, err));
     return RP_OK;
 }
 
@@ -505,7 +504,7 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
         memset(m.copies, 0xff, run->nranks * run->parts[0]->gradients.n * sizeof *m.copies);
     enum rp_code code = m.after && m.copies ? find_kinds(&m, err) : rp_err_nomem(err, "simulating");
     if (code == RP_OK)
-        code = find_edges_out(&m, err);
+        code = find_edges(&m, err);
     if (code == RP_OK)
         code = find_unexplained(&m, err);
     run->leans = RP_LEANS_ANY;
@@ -523,6 +522,8 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
         code = make_buckets(&m, err);
     rp_vec_release(&m.transfer);
     rp_vec_release(&m.ways_on);
+    rp_vec_release(&m.gone);
+    rp_vec_release(&m.cut_edges);
     rp_vec_release(&m.out_edges);
     rp_vec_release(&m.out_from);
     rp_vec_release(&m.out_lags);

@@ -24,13 +24,12 @@ RP_DECISION(SINGLE_PART, "of the time of convolutions",
 
 static bool converts_layout(const struct rp_sim_run *run, uint32_t i)
 {
-    return rp_sim_is_kernel(run, i) && rp_sim_kernel_traits(run, i) & RP_KERNEL_LAYOUT;
+    return rp_sim_kernel_traits(run, i) & RP_KERNEL_LAYOUT;
 }
 
 static bool is_convolution(const struct rp_sim_run *run, uint32_t i)
 {
-    return rp_sim_is_kernel(run, i) && rp_sim_kernel_traits(run, i) & RP_KERNEL_CONVOLUTION &&
-           !converts_layout(run, i);
+    return rp_sim_kernel_traits(run, i) & RP_KERNEL_CONVOLUTION && !converts_layout(run, i);
 }
 
 /* The share of the time of convolutions that is known to be in float32 without TF32. */
@@ -38,7 +37,9 @@ static double single_part(const struct rp_sim_run *run)
 {
     double all = 1, single = 0;
 
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+    for (size_t k = 0; k < run->kernels.n; k++) {
+        uint32_t i = run->kernels.at[k];
+
         if (is_convolution(run, i)) {
             unsigned kernel = rp_sim_kernel_traits(run, i);
             double ns = (double)run->overlay.dur_ns.at[i];
@@ -46,6 +47,7 @@ static double single_part(const struct rp_sim_run *run)
             all += ns;
             single += kernel & RP_KERNEL_SINGLE && !(kernel & RP_KERNEL_TF32) ? ns : 0;
         }
+    }
     return single / all;
 }
 
@@ -57,9 +59,9 @@ static enum rp_whatif_verdict channels_last_applies(const struct rp_sim_run *run
 
     if (rp_sim_needs_kernels(run, args, why) != RP_WHATIF_APPLIES)
         return RP_WHATIF_CANNOT;
-    for (uint32_t i = 0; i < rp_sim_nnodes(run) && !(any && convolves); i++) {
-        any = any || converts_layout(run, i);
-        convolves = convolves || is_convolution(run, i);
+    for (size_t k = 0; k < run->kernels.n && !(any && convolves); k++) {
+        any = any || converts_layout(run, run->kernels.at[k]);
+        convolves = convolves || is_convolution(run, run->kernels.at[k]);
     }
     if (!any || !convolves)
         return RP_WHATIF_SAY(why, CANNOT,
@@ -84,7 +86,8 @@ static enum rp_code channels_last_apply(struct rp_sim_run *run, const struct rp_
     run->leans |= RP_LEANS_RATES;
     if (single)
         left = run->lean == RP_LEAN_FASTER ? 0 : 1;
-    for (uint32_t i = 0; i < rp_sim_nnodes(run) && code == RP_OK; i++) {
+    for (size_t k = 0; k < run->kernels.n && code == RP_OK; k++) {
+        uint32_t i = run->kernels.at[k];
         bool conversion = converts_layout(run, i);
 
         if (!conversion && !is_convolution(run, i))

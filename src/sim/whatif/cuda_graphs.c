@@ -8,6 +8,7 @@
  * launches. With a region, only that part becomes a graph: a phase, or operators or kernels with a
  * name. Of its host work only one call stays, the longest one that launched its work.
  */
+#include "base/order.h"
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/optimizer_kind.h"
 #include "sim/whatif/repeats.h"
@@ -113,16 +114,6 @@ static struct launching *window_of(const struct rp_sim_run *run, const struct re
     return step == RP_NO_STEP ? NULL : &r->window[rank * r->nsteps + step];
 }
 
-static bool is_launch(const struct rp_sim_run *run, uint32_t node)
-{
-    const struct rp_task_graph *g = &run->tasks;
-
-    for (uint32_t k = g->first.at[node]; k < g->first.at[node + 1]; k++)
-        if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH)
-            return true;
-    return false;
-}
-
 /* Marks long work of the host between two launches of a thread. */
 static enum rp_code find_other_work(const struct rp_sim_run *run, struct region *r,
                                     struct rp_arena *arena, struct rp_err *err)
@@ -138,14 +129,18 @@ static enum rp_code find_other_work(const struct rp_sim_run *run, struct region 
         const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
         uint32_t i, first = lane->first;
         int64_t ns = 0;
+        size_t at;
 
+        RP_LOWER_BOUND(at, run->launches.n, run->launches.at[at].from < first);
         for (i = lane->first; !lane->device && i < lane->end; i++) {
             uint8_t phase = rp_sim_note_of(run, i)->phase;
 
             if (rp_sim_node(run, i)->kind == RP_SG_HOST && phase != RP_PHASE_BACKWARD &&
                 phase != RP_PHASE_OPTIMIZER)
                 ns = rp_ns_sum(ns, run->overlay.dur_ns.at[i]);
-            if (!is_launch(run, i))
+            while (at < run->launches.n && run->launches.at[at].from < i)
+                at++;
+            if (at == run->launches.n || run->launches.at[at].from != i)
                 continue;
             if (ns >= OTHER_WORK_NS)
                 memset(&r->other[first], 1, i - first);
@@ -172,8 +167,6 @@ static enum rp_code place_nodes(const struct rp_sim_run *run, struct region *r,
 static enum rp_code find_launching(const struct rp_sim_run *run, struct region *r,
                                    struct rp_arena *arena, struct rp_err *err)
 {
-    const struct rp_task_graph *g = &run->tasks;
-
     for (size_t i = 0; i < run->nranks; i++)
         r->nsteps = run->parts[i]->nsteps > r->nsteps ? run->parts[i]->nsteps : r->nsteps;
     size_t n = r->nsteps * run->nranks;
@@ -181,24 +174,24 @@ static enum rp_code find_launching(const struct rp_sim_run *run, struct region *
     RP_TRY(rp_arena_check(arena, "simulating", err));
     for (size_t i = 0; i < n; i++)
         r->window[i] = (struct launching){INT64_MAX, INT64_MIN, INT64_MAX};
-    for (uint32_t v = 0; v < g->tasks.n; v++)
-        for (uint32_t k = g->first.at[v]; k < g->first.at[v + 1]; k++)
-            if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH &&
-                in_region(r, g->edges.at[k].to)) {
-                struct launching *w = window_of(run, r, v);
-                int64_t ns = rp_sim_node(run, v)->start_ns;
-                if (w) {
-                    w->first_ns = ns < w->first_ns ? ns : w->first_ns;
-                    w->last_ns = ns > w->last_ns ? ns : w->last_ns;
-                }
-            }
-    for (uint32_t k = 0; k < g->edges.n; k++)
-        if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_SYNC) {
-            struct launching *w = window_of(run, r, g->edges.at[k].to);
-            int64_t ns = rp_sim_node(run, g->edges.at[k].to)->start_ns;
-            if (w && ns > w->last_ns && ns < w->waited_ns)
-                w->waited_ns = ns;
+    for (size_t k = 0; k < run->launches.n; k++) {
+        uint32_t v = run->launches.at[k].from;
+        struct launching *w = in_region(r, run->launches.at[k].to) ? window_of(run, r, v) : NULL;
+        int64_t ns = rp_sim_node(run, v)->start_ns;
+
+        if (w) {
+            w->first_ns = ns < w->first_ns ? ns : w->first_ns;
+            w->last_ns = ns > w->last_ns ? ns : w->last_ns;
         }
+    }
+    for (size_t k = 0; k < run->waits.n; k++) {
+        uint32_t v = run->waits.at[k].to;
+        struct launching *w = window_of(run, r, v);
+        int64_t ns = rp_sim_node(run, v)->start_ns;
+
+        if (w && ns > w->last_ns && ns < w->waited_ns)
+            w->waited_ns = ns;
+    }
     return RP_OK;
 }
 
@@ -299,14 +292,6 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
     return RP_OK;
 }
 
-static bool has_launches(const struct rp_sim_run *run)
-{
-    for (uint32_t i = 0; i < run->tasks.edges.n; i++)
-        if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH)
-            return true;
-    return false;
-}
-
 static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args *args,
                             struct region *r, struct rp_arena *scratch, struct rp_err *err)
 {
@@ -349,15 +334,14 @@ static enum rp_code is_graphed(const struct rp_sim_run *run, bool *out, struct r
     RP_TRY(rp_err_need(launches, err, "simulating"));
     for (size_t i = 0; i < nnames; i++)
         launches[i] = rp_sim_means(run->graph->names.at[i], RP_SIM_LAUNCHES_GRAPH);
-    for (uint32_t v = 0; v < rp_sim_nnodes(run); v++) {
-        bool graph = launches[rp_sim_node(run, v)->name];
+    for (uint32_t v = 0; v < rp_sim_nnodes(run); v++)
+        graphs += launches[rp_sim_node(run, v)->name] && rp_sim_in_steps(run, v);
+    for (size_t k = 0; k < run->kernels.n; k++)
+        kernels += rp_sim_in_steps(run, run->kernels.at[k]);
+    for (size_t k = 0; k < run->launches.n; k++) {
+        uint32_t v = run->launches.at[k].from;
 
-        if (!rp_sim_in_steps(run, v))
-            continue;
-        kernels += rp_sim_is_kernel(run, v);
-        graphs += graph;
-        for (uint32_t i = run->tasks.first.at[v]; i < run->tasks.first.at[v + 1]; i++)
-            single += !graph && RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH;
+        single += !launches[rp_sim_node(run, v)->name] && rp_sim_in_steps(run, v);
     }
     *out = graphs && 2 * single < kernels;
     return RP_OK;
@@ -384,7 +368,7 @@ static enum rp_whatif_verdict cuda_graphs_applies(const struct rp_sim_run *run,
     enum rp_whatif_verdict verdict = RP_WHATIF_APPLIES;
     struct rp_sim_repeats r;
 
-    if (!has_launches(run))
+    if (!run->launches.n)
         return RP_WHATIF_SAY(why, CANNOT, "no launches of device work were recorded");
     if (args && !args->value && has_host_collectives(run))
         return RP_WHATIF_SAY(

@@ -280,11 +280,11 @@ static enum rp_code launch_conversions(struct rp_sim_run *run, struct rp_err *er
 {
     struct launches forward = {0, 0}, backward = {0, 0};
 
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
+    for (size_t k = 0; k < run->kernels.n; k++) {
+        uint32_t i = run->kernels.at[k];
         const struct rp_sim_note *note = rp_sim_note_of(run, i);
 
-        if (!rp_sim_is_kernel(run, i) || note->step == RP_NO_STEP ||
-            note->phase == RP_PHASE_OPTIMIZER || is_converted(run, i))
+        if (note->step == RP_NO_STEP || note->phase == RP_PHASE_OPTIMIZER || is_converted(run, i))
             continue;
         (note->phase == RP_PHASE_BACKWARD ? &backward : &forward)->kernels++;
 
@@ -349,21 +349,22 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
                                 struct rp_err *err)
 {
     struct half h = half_of(run);
-    uint32_t i, n = 0;
+    uint32_t n = 0;
 
     if (!is_bf16(args) && (!args->value || strcmp(args->value, "fp16") != 0))
         return rp_err_set(err, RP_USAGE, "'%s': dtype=bf16 or dtype=fp16 is expected", args->text);
     RP_TRY(rp_whatif_check(&rp_whatif_dtype, run, args, err));
     bool mixed =
         2 * parts_of(run).half > 1; /* if so, what is not in 16 bits was left out on purpose */
-    for (i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_is_kernel(run, i) && rp_sim_note_of(run, i)->phase != RP_PHASE_OPTIMIZER &&
-            !is_converted(run, i)) {
-            double factor = factor_of(run, &h, i, mixed);
+    for (size_t k = 0; k < run->kernels.n; k++) {
+        uint32_t i = run->kernels.at[k];
 
-            n += !mixed || factor != 1;
-            RP_TRY(rp_sim_scale_node(run, i, factor, err));
-        }
+        if (rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER || is_converted(run, i))
+            continue;
+        double factor = factor_of(run, &h, i, mixed);
+        n += !mixed || factor != 1;
+        RP_TRY(rp_sim_scale_node(run, i, factor, err));
+    }
     if (n && !mixed && rp_sim_is_torch(run->parts[0]) &&
         !rp_whatif_list_has(args->list, &rp_whatif_compile))
         RP_TRY(launch_conversions(run, err));
@@ -412,11 +413,11 @@ const struct rp_whatif rp_whatif_dtype = {
 
 /* ------------------------------------------------------------------ tf32 */
 
-/* Whether this is a product of matrices that runs on vectors; not a convolution that is computed as
-   one, nor attention, whose kernels for fp32 ignore the format allowed for products. */
+/* Whether a kernel is a product of matrices that runs on vectors; not a convolution that is
+   computed as one, nor attention, whose kernels for fp32 ignore the format allowed for products. */
 static bool runs_in_fp32(const struct rp_sim_run *run, uint32_t node)
 {
-    unsigned kernel = rp_sim_is_kernel(run, node) ? rp_sim_kernel_traits(run, node) : 0;
+    unsigned kernel = rp_sim_kernel_traits(run, node);
 
     return kernel & RP_KERNEL_MATRIX && !(kernel & RP_KERNEL_TF32) && !op_has(run, node, "conv") &&
            !is_attention(run, node) && !is_converted(run, node) &&
@@ -455,8 +456,10 @@ static enum rp_whatif_verdict tf32_applies(const struct rp_sim_run *run,
             why, UNSURE,
             "no matrix units for it are known of the device, or the program is not "
             "of PyTorch");
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
-        if (rp_sim_is_kernel(run, i) && rp_sim_in_steps(run, i))
+    for (size_t k = 0; k < run->kernels.n; k++) {
+        uint32_t i = run->kernels.at[k];
+
+        if (rp_sim_in_steps(run, i))
             all_ns = rp_ns_sum(all_ns, run->overlay.dur_ns.at[i]);
         if (runs_in_fp32(run, i)) {
             bool told = rp_sim_kernel_traits(run, i) & RP_KERNEL_SINGLE;
@@ -494,7 +497,9 @@ static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_ar
     RP_TRY(rp_whatif_check(&rp_whatif_tf32, run, args, err));
     if (args->list->n == 1)
         run->way = RP_WAY_SHORTER;
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
+    for (size_t k = 0; k < run->kernels.n; k++) {
+        uint32_t i = run->kernels.at[k];
+
         if (!runs_in_fp32(run, i))
             continue;
         /* attention that gets a mask has no products of its own */

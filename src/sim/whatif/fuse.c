@@ -90,13 +90,9 @@ static enum rp_code drop_launch(struct fuse_ctx *f, uint32_t kernel, struct rp_e
 
 static enum rp_code find_launches(struct fuse_ctx *f, struct rp_err *err)
 {
-    const struct rp_task_graph *g = &f->run->tasks;
-
-    RP_TRY(rp_vec_nones(&f->launch_of, g->tasks.n, err));
-    for (uint32_t v = 0; v < g->tasks.n; v++)
-        for (uint32_t i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-            if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_LAUNCH)
-                f->launch_of.at[g->edges.at[i].to] = v;
+    RP_TRY(rp_vec_nones(&f->launch_of, f->run->tasks.tasks.n, err));
+    for (size_t k = 0; k < f->run->launches.n; k++)
+        f->launch_of.at[f->run->launches.at[k].to] = f->run->launches.at[k].from;
     return RP_OK;
 }
 
@@ -261,12 +257,15 @@ static size_t count_kernels(const struct rp_sim_run *run, bool *generated)
 {
     size_t n = 0;
 
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_is_kernel(run, i) && is_compiled(run, i)) {
-            n++;
-            *generated |= !(rp_sim_kernel_traits(run, i) & RP_KERNEL_PRODUCT) &&
-                          rp_sim_means(rp_sim_node_name(run, i), RP_SIM_GENERATED);
-        }
+    for (size_t k = 0; k < run->kernels.n; k++) {
+        uint32_t i = run->kernels.at[k];
+
+        if (!is_compiled(run, i))
+            continue;
+        n++;
+        *generated = *generated || (!(rp_sim_kernel_traits(run, i) & RP_KERNEL_PRODUCT) &&
+                                    rp_sim_means(rp_sim_node_name(run, i), RP_SIM_GENERATED));
+    }
     return n;
 }
 
@@ -315,8 +314,10 @@ static enum rp_code compile_apply(struct rp_sim_run *run, const struct rp_whatif
     RP_TRY(rp_err_need(entered, err, "simulating"));
 
     double lean = rp_sim_lean_by(run, COMPILED_WORK_DOUBT);
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
-        if (!rp_sim_is_kernel(run, i) || !is_compiled(run, i))
+    for (size_t k = 0; k < run->kernels.n; k++) {
+        uint32_t i = run->kernels.at[k];
+
+        if (!is_compiled(run, i))
             continue;
         RP_TRY(rp_sim_scale_node(run, i, lean < 1 ? lean : 1, err));
         if (rp_sim_is_masked(run, i, true))

@@ -9,10 +9,10 @@
 
 bool rp_sim_has_device(const struct rp_sim_run *run)
 {
-    for (size_t i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_node(run, i)->kind == RP_SG_COMPUTE)
+    for (size_t i = 0; i < run->comm.n && !run->kernels.n; i++)
+        if (rp_sim_node(run, run->comm.at[i])->kind == RP_SG_COMPUTE)
             return true;
-    return false;
+    return run->kernels.n;
 }
 
 bool rp_sim_name_fits(const struct rp_sim_run *run, const char *pattern, uint32_t node)
@@ -94,8 +94,8 @@ enum rp_whatif_verdict rp_sim_needs_comm(const struct rp_sim_run *run,
                                          const struct rp_whatif_args *args, struct rp_err *why)
 {
     (void)args;
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_node(run, i)->kind == RP_SG_COMM)
+    for (size_t i = 0; i < run->comm.n; i++)
+        if (rp_sim_node(run, run->comm.at[i])->kind == RP_SG_COMM)
             return RP_WHATIF_APPLIES;
     return RP_WHATIF_SAY(why, CANNOT, "no communication was recorded");
 }

@@ -41,9 +41,11 @@ struct repair {
     size_t nranks, nsteps;
     struct repair_rank *ranks;
     RP_VEC(struct compared) times;
+    RP_VEC(struct rp_sim_cut) cuts;
     uint64_t *hashes; /* by name of the graph; 0: not computed yet */
     struct rp_peer_rank *peers;
     bool *by_chance; /* by rank: its abnormal work is within chance */
+    bool any_by_chance;
     struct rp_arena arena;
 };
 
@@ -215,33 +217,12 @@ static enum rp_code find_chance(struct repair *r, struct rp_err *err)
             break;
         rp_peers_add(&others, &l[k].sum);
         r->by_chance[l[k].rank] = true;
-        if (l[k].sum.sum > 0)
-            r->run->leans |= 1u << RP_LEAN_MORE_LATENCY;
+        r->any_by_chance |= l[k].sum.sum > 0;
     }
-    if (r->run->leans)
-        r->run->latency_doubt = "work that is late by chance may stay so";
     return RP_OK;
 }
 
-/* Shortens what a time takes now. The host's excess is as long without the profiler; that of a
-   kernel is a share of it. */
-static enum rp_code shorten(struct repair *r, uint32_t at, int64_t recorded_ns, double cut_ns,
-                            struct rp_err *err)
-{
-    struct rp_overlay *o = &r->run->overlay;
-    uint32_t n = (uint32_t)rp_sim_nnodes(r->run);
-    int64_t now_ns = at < n ? o->dur_ns.at[at] : o->lag_ns.at[at - n];
-    double part = cut_ns / (double)recorded_ns;
-
-    if (now_ns <= 0)
-        return RP_OK;
-    if (at >= n || rp_sim_is_host(r->run, at))
-        part = fmin(cut_ns / (double)now_ns, 1);
-    return at < n ? rp_sim_scale_node(r->run, at, 1 - part, err)
-                  : rp_overlay_set_lag(o, at - n, now_ns - (int64_t)(part * (double)now_ns), err);
-}
-
-/* Weighs each time that is compared, or shortens it. */
+/* Weighs each time that is compared, or lists what is cut of it. */
 static enum rp_code each_time(struct repair *r, bool weigh, struct rp_err *err)
 {
     uint32_t n = (uint32_t)rp_sim_nnodes(r->run);
@@ -260,7 +241,7 @@ static enum rp_code each_time(struct repair *r, bool weigh, struct rp_err *err)
         }
         double cut = rp_peers_cut(rank, cell, (double)ns, 1);
         if (cut > 0)
-            RP_TRY(shorten(r, t->at, ns, cut, err));
+            RP_TRY(rp_vec_push(&r->cuts, ((struct rp_sim_cut){t->at, ns, cut}), err));
     }
     return RP_OK;
 }
@@ -325,7 +306,7 @@ static enum rp_code judge_transfers(struct repair *r, double **factor, struct rp
     return RP_OK;
 }
 
-static enum rp_code scale_transfers(struct repair *r, struct rp_err *err)
+static enum rp_code cut_transfers(struct repair *r, struct rp_err *err)
 {
     double **factor = RP_ARENA_NEW(&r->arena, double *, r->nranks + 1);
 
@@ -346,12 +327,13 @@ static enum rp_code scale_transfers(struct repair *r, struct rp_err *err)
 
         if (node->kind == RP_SG_COMM && node->collective != RP_NONE &&
             factor[node->rank][node->collective] < 1)
-            RP_TRY(rp_sim_scale_node(r->run, i, factor[node->rank][node->collective], err));
+            RP_TRY(rp_vec_push(
+                &r->cuts, ((struct rp_sim_cut){i, 0, factor[node->rank][node->collective]}), err));
     }
     return RP_OK;
 }
 
-static enum rp_code repair_all(struct repair *r, struct rp_err *err)
+static enum rp_code find_all(struct repair *r, struct rp_err *err)
 {
     RP_TRY(rp_overlay_copy(&r->recorded, &r->run->overlay, err));
     rp_overlay_undo(&r->recorded, 0);
@@ -367,10 +349,11 @@ static enum rp_code repair_all(struct repair *r, struct rp_err *err)
     RP_TRY(find_chance(r, err));
     RP_TRY(each_time(r, true, err));
     RP_TRY(each_time(r, false, err));
-    return scale_transfers(r, err);
+    return cut_transfers(r, err);
 }
 
-enum rp_code rp_whatif_repair(struct rp_sim_run *run, struct rp_err *err)
+/* They are about the recording, so they are found once, whatever else changes in the run. */
+static enum rp_code find_cuts(struct rp_sim_run *run, struct rp_sim_cuts *out, struct rp_err *err)
 {
     struct repair r = {
         .run = run, .nranks = run->nranks * run->parts[0]->nranks, .nsteps = run->parts[0]->nsteps};
@@ -382,7 +365,13 @@ enum rp_code rp_whatif_repair(struct rp_sim_run *run, struct rp_err *err)
         rp_map_init(&r.ranks[k].keys);
         rp_map_init(&r.ranks[k].cells);
     }
-    enum rp_code code = r.ranks && r.hashes ? repair_all(&r, err) : rp_err_nomem(err, "simulating");
+    enum rp_code code = r.ranks && r.hashes ? find_all(&r, err) : rp_err_nomem(err, "simulating");
+    struct rp_sim_cut *cuts = RP_ARENA_NEW(&run->arena, struct rp_sim_cut, r.cuts.n + 1);
+    if (code == RP_OK)
+        code = rp_arena_check(&run->arena, "simulating", err);
+    if (code == RP_OK && r.cuts.n)
+        memcpy(cuts, r.cuts.at, r.cuts.n * sizeof *cuts);
+    *out = (struct rp_sim_cuts){code == RP_OK, r.any_by_chance, r.cuts.n, cuts};
     for (size_t k = 0; r.ranks && k < r.nranks; k++) {
         rp_map_release(&r.ranks[k].keys);
         rp_map_release(&r.ranks[k].cells);
@@ -390,9 +379,47 @@ enum rp_code rp_whatif_repair(struct rp_sim_run *run, struct rp_err *err)
         rp_vec_release(&r.ranks[k].cell_list);
     }
     rp_vec_release(&r.times);
+    rp_vec_release(&r.cuts);
     rp_overlay_release(&r.recorded);
     free(r.ranks);
     free(r.hashes);
     rp_arena_release(&r.arena);
     return code;
+}
+
+/* ------------------------------------------------------------------ the change */
+
+/* Shortens what a time takes now. The host's excess is as long without the profiler; that of a
+   kernel is a share of it. */
+static enum rp_code shorten(struct rp_sim_run *run, const struct rp_sim_cut *cut,
+                            struct rp_err *err)
+{
+    struct rp_overlay *o = &run->overlay;
+    uint32_t n = (uint32_t)rp_sim_nnodes(run), at = cut->at;
+    int64_t now_ns = at < n ? o->dur_ns.at[at] : o->lag_ns.at[at - n];
+
+    if (!cut->of_ns)
+        return rp_sim_scale_node(run, at, cut->by, err);
+    double part = cut->by / (double)cut->of_ns;
+    if (now_ns <= 0)
+        return RP_OK;
+    if (at >= n || rp_sim_is_host(run, at))
+        part = fmin(cut->by / (double)now_ns, 1);
+    return at < n ? rp_sim_scale_node(run, at, 1 - part, err)
+                  : rp_overlay_set_lag(o, at - n, now_ns - (int64_t)(part * (double)now_ns), err);
+}
+
+enum rp_code rp_whatif_repair(struct rp_sim_run *run, struct rp_err *err)
+{
+    struct rp_sim_cuts *cuts = &run->cuts[run->lean == RP_LEAN_MORE_LATENCY];
+
+    if (!cuts->known)
+        RP_TRY(find_cuts(run, cuts, err));
+    if (cuts->by_chance)
+        run->leans |= 1u << RP_LEAN_MORE_LATENCY;
+    if (run->leans)
+        run->latency_doubt = "work that is late by chance may stay so";
+    for (size_t i = 0; i < cuts->n; i++)
+        RP_TRY(shorten(run, &cuts->at[i], err));
+    return RP_OK;
 }

@@ -98,11 +98,11 @@ static enum rp_code find_waiting(const struct rp_sim_run *run, struct rp_arena *
     int64_t all_ns = 0;
 
     RP_TRY(rp_err_need(count && counted ? count : NULL, err, "simulating"));
-    for (size_t k = 0; k < run->tasks.edges.n; k++) {
-        uint32_t i = run->tasks.edges.at[k].to;
+    for (size_t k = 0; k < run->waits.n; k++) {
+        uint32_t i = run->waits.at[k].to;
 
-        if (RP_SIM_EDGE_KIND(run->tasks.edges.at[k].flags) != RP_SG_SYNC || i >= run->nnodes ||
-            !rp_sim_in_steps(run, i) || rp_sim_node(run, i)->kind != RP_SG_RUNTIME || counted[i])
+        if (i >= run->nnodes || !rp_sim_in_steps(run, i) ||
+            rp_sim_node(run, i)->kind != RP_SG_RUNTIME || counted[i])
             continue;
         counted[i] = true;
         rp_ns_add(&all_ns, rp_sim_waited_ns(run, i));
@@ -247,10 +247,9 @@ static void mark_host(const struct rp_sim_run *run, size_t rank, uint32_t number
 enum rp_code rp_sim_list_pieces(const struct rp_sim_run *run, bool again, struct rp_arena *arena,
                                 uint32_t **out, struct rp_err *err)
 {
-    const struct rp_task_graph *g = &run->tasks;
     uint32_t number = 0;
 
-    *out = RP_ARENA_NEW(arena, uint32_t, g->tasks.n + 1);
+    *out = RP_ARENA_NEW(arena, uint32_t, run->tasks.tasks.n + 1);
     RP_TRY(rp_err_need(*out, err, "simulating"));
     for (size_t rank = 0; rank < run->nranks; rank++) {
         struct tally t;
@@ -259,10 +258,9 @@ enum rp_code rp_sim_list_pieces(const struct rp_sim_run *run, bool again, struct
         mark_host(run, rank, number, *out, again ? &t : NULL);
         number += (uint32_t)run->parts[rank]->pieces.n;
     }
-    for (uint32_t v = 0; v < g->tasks.n; v++)
-        for (uint32_t k = g->first.at[v]; (*out)[v] && k < g->first.at[v + 1]; k++)
-            if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH)
-                (*out)[g->edges.at[k].to] = (*out)[v];
+    for (size_t k = 0; k < run->launches.n; k++)
+        if ((*out)[run->launches.at[k].from])
+            (*out)[run->launches.at[k].to] = (*out)[run->launches.at[k].from];
     return RP_OK;
 }
 

@@ -131,22 +131,28 @@ static enum rp_code scale_lags(struct rp_sim_run *run, double factor, struct rp_
     return RP_OK;
 }
 
+static enum rp_code scale_one(struct rp_sim_run *run, uint32_t task, double factor,
+                              rp_sim_task_vec *matched, size_t *n, struct rp_err *err)
+{
+    (*n)++;
+    RP_TRY(rp_sim_scale_node(run, task, factor, err));
+    return rp_sim_match(run, matched, task, err);
+}
+
 static enum rp_code scale_tasks(struct rp_sim_run *run, const struct subject *s, double factor,
                                 rp_sim_task_vec *matched, size_t *n, struct rp_err *err)
 {
-    bool on_host = !rp_sim_has_device(run);
+    bool on_host = s->cls == COMPUTE && !rp_sim_has_device(run);
+    uint32_t i, nold = (uint32_t)run->tasks.tasks.n;
 
-    for (uint32_t i = 0; i < rp_overlay_ntasks(&run->overlay); i++) {
-        bool fits = i < run->tasks.tasks.n
-                        ? scale_matches(run, s, on_host, i)
-                        : scale_matches_new(s, rp_overlay_task(&run->overlay, i));
-
-        if (!fits)
-            continue;
-        (*n)++;
-        RP_TRY(rp_sim_scale_node(run, i, factor, err));
-        RP_TRY(rp_sim_match(run, matched, i, err));
-    }
+    for (i = 0; s->cls == COMM && i < run->comm.n; i++)
+        RP_TRY(scale_one(run, run->comm.at[i], factor, matched, n, err));
+    for (i = 0; s->cls != COMM && i < nold; i++)
+        if (scale_matches(run, s, on_host, i))
+            RP_TRY(scale_one(run, i, factor, matched, n, err));
+    for (i = nold; i < rp_overlay_ntasks(&run->overlay); i++)
+        if (scale_matches_new(s, rp_overlay_task(&run->overlay, i)))
+            RP_TRY(scale_one(run, i, factor, matched, n, err));
     return RP_OK;
 }
 

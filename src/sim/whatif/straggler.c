@@ -148,14 +148,14 @@ static void work_release(struct work *w)
 }
 
 /* Must be released also after a failure. */
-static enum rp_code work_init(struct work *w, const struct rp_sim_run *run, bool on_host,
+static enum rp_code work_init(struct work *w, const struct rp_sim_run *run, bool on_host, bool gaps,
                               bool whole_steps, struct rp_err *err)
 {
     *w = (struct work){.nranks = run->nranks * run->parts[0]->nranks,
                        .nsteps = run->parts[0]->nsteps,
                        .nstretches = 1,
                        .on_host = on_host,
-                       .gaps = on_host && !whole_steps};
+                       .gaps = gaps};
     if (!whole_steps)
         RP_TRY(find_stretches(w, run, err));
     w->ns = calloc(w->nranks * w->nsteps * w->nstretches + 1, sizeof *w->ns);
@@ -307,7 +307,7 @@ static enum rp_code level_work(struct rp_sim_run *run, uint32_t only, bool on_ho
 {
     struct work w;
     struct level l = {.work = &w, .only = only, .shorten = shorten};
-    enum rp_code code = work_init(&w, run, on_host, false, err);
+    enum rp_code code = work_init(&w, run, on_host, on_host, false, err);
 
     l.scratch = calloc(w.nranks, sizeof *l.scratch);
     l.median = calloc(w.nstretches + 1, sizeof *l.median);
@@ -391,7 +391,7 @@ enum rp_code rp_sim_expect_slowest(struct rp_sim_run *run, double n, struct rp_e
 {
     RP_SCOPED(work_release) struct work w = {0};
 
-    RP_TRY(work_init(&w, run, !rp_sim_has_device(run), true, err));
+    RP_TRY(work_init(&w, run, !rp_sim_has_device(run), false, true, err));
     for (size_t step = 0; w.nranks > 1 && step < w.nsteps; step++)
         RP_TRY(widen_step(run, &w, step, n, err));
     return RP_OK;
@@ -446,7 +446,7 @@ static enum rp_code find_share(const struct rp_sim_run *run, bool on_host, doubl
 {
     RP_SCOPED(work_release) struct work w = {0};
 
-    RP_TRY(work_init(&w, run, on_host, false, err));
+    RP_TRY(work_init(&w, run, on_host, on_host, true, err));
     *share = share_of_slowest(run, &w);
     return RP_OK;
 }
