@@ -520,11 +520,14 @@ class Torch:
             if node in seen:
                 continue
             seen.add(node)
+            if "CompiledFunction" in type(node).__name__:  # its inside is not seen
+                self.notes.add("compiled")
             self.computed.update(m.dtype for m in getattr(node, "_input_metadata", ()))
             nodes += [n for n, _ in node.next_functions if n is not None]
 
     def precision(self):
-        """The coarsest arithmetic of the first step, as a class and a name: 1 of 24 bits and more, 2 of TF32, 3 of 16 bits, 4 of 8."""
+        """The coarsest arithmetic of the first step, as a class and a name: 1 of 24 bits and more, 2 of TF32, 3 of 16 bits, 4 of 8;
+        0 if it is not known."""
         parameters = [p for o in self.optimizers for p in self.parameters(o)] or [p for m in self.models for p in m.parameters()]
         found = [(1, "float32")]
         for kind in {p.dtype for p in parameters} | self.computed:
@@ -534,7 +537,7 @@ class Torch:
             found.append((4, "int8"))
         if self.computes_in_tf32() if self.cuda() else self.matmul() != "highest":
             found.append((2, "tf32" if self.cuda() else f"products of precision '{self.matmul()}'"))
-        return "%d %s" % max(found)
+        return "0 -" if max(found)[0] == 1 and "compiled" in self.notes else "%d %s" % max(found)
 
     def own(self, place, value):
         """Of a tensor that is given again and again, as benchmarks do, a copy whose first row changes with every call: an output that
@@ -563,6 +566,8 @@ class Torch:
         device = next(module.parameters()).device.type
         if torch.is_autocast_enabled(device):
             self.notes.add("autocast")
+            if hasattr(torch, "get_autocast_dtype"):
+                self.computed.add(torch.get_autocast_dtype(device))
         inner = module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
         if ROUND:
             self.round(inner)
