@@ -494,9 +494,41 @@ static void an_operator_with_a_forward_thread_runs_backward(void **state)
     }
 }
 
+/* Two gradients: each is of the forward operator whose number the node around its operator has. */
+static void gradients_are_of_their_own_operators(void **state)
+{
+    static const struct row two[] = {
+        {'X', "cpu_op", "aten::linear", 1, 1, 0, 9, 0, 0, 1, "Sequence number", 42},
+        {'X', "cpu_op", "aten::gelu", 1, 1, 10, 9, 0, 0, 2, "Sequence number", 43},
+        {'X', "cpu_op", "autograd::engine::evaluate_function: Gelu", 1, 2, 60, 30, 0, 0, 3,
+         "Sequence number", 43},
+        {'X', "cpu_op", "aten::gelu_backward", 1, 2, 62, 20},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 2, 64, 4, 5},
+        {'X', "cpu_op", "autograd::engine::evaluate_function: Mm", 1, 2, 100, 30, 0, 0, 4,
+         "Sequence number", 42},
+        {'X', "cpu_op", "aten::mm", 1, 2, 102, 20},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 2, 104, 4, 6},
+        {'X', "kernel", "gelu", 0, 7, 70, 30, 5, 7},
+        {'X', "kernel", "gemm", 0, 7, 110, 30, 6, 7},
+    };
+    struct rp_trace *t = TRACE_OF(two);
+    struct rp_attribution a;
+    struct rp_work w;
+
+    UNUSED_STATE(state);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(rp_attribution_init(&a, &w, NULL), RP_OK);
+    assert_string_equal(name_of(t, a.owners.at[0].forward), "aten::gelu");
+    assert_string_equal(name_of(t, a.owners.at[1].forward), "aten::linear");
+    rp_attribution_release(&a);
+    rp_work_release(&w);
+    rp_trace_free(t);
+}
+
 int test_work(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_are_of_their_own_operators),
         cmocka_unit_test(equals_are_in_order),
         cmocka_unit_test(work_of_one_device_is_copied),
         cmocka_unit_test(a_scope_has_edges),
