@@ -257,6 +257,48 @@ static void comparisons_leave_no_counts(void **state)
     rp_builder_free(b);
 }
 
+/* Operators that begin at 0, 5, 10 and 15, of which the second lasts until 30. */
+static void work_is_found_by_time(void **state)
+{
+    struct rp_loop_work work = {0};
+    struct rp_builder *b;
+
+    UNUSED_STATE(state);
+    assert_code(rp_builder_new(NULL, &b, NULL), RP_OK);
+    for (int i = 0; i < 4; i++) {
+        struct rp_loop_item item = {5 * i, i == 1 ? 30 : 5 * i + 1,
+                                    str_of(b, i == 2 ? "loss" : "mm"), 0};
+
+        assert_code(rp_vec_push(&work.items, item, NULL), RP_OK);
+    }
+    assert_int_equal(rp_loop_work_count(&work, 0, 10), 2);
+    assert_int_equal(rp_loop_work_count(&work, 0, 11), 3);
+    assert_int_equal(rp_loop_work_count(&work, 1, 10), 1);
+    assert_int_equal(rp_loop_work_count(&work, 5, 5), 0);
+    assert_int_equal(rp_loop_work_begin(&work, 10, 1), 5);
+    assert_int_equal(rp_loop_work_begin(&work, 11, 1), 10);
+    assert_int_equal(rp_loop_work_begin(&work, 10, 2), 0);
+    assert_int_equal(rp_loop_work_begin(&work, 10, 3), 0); /* there is no more */
+    assert_int_equal(rp_loop_work_begin(&work, 0, 1), INT64_MAX);
+    assert_int_equal(rp_loop_work_end(&work, 0, 1), 1);
+    assert_int_equal(rp_loop_work_end(&work, 0, 3), 30);
+    assert_int_equal(rp_loop_work_end(&work, 10, 1), 11);
+    assert_int_equal(rp_loop_work_end(&work, 10, 2), 16);
+    assert_int_equal(rp_loop_work_end(&work, 10, 9), 16);
+    assert_int_equal(rp_loop_work_end(&work, 16, 1), INT64_MIN);
+    assert_false(rp_loop_work_has(&work, b, 0, 10, "os"));
+    assert_true(rp_loop_work_has(&work, b, 0, 11, "os"));
+    assert_true(rp_loop_work_has(&work, b, 10, 11, "os"));
+    assert_false(rp_loop_work_has(&work, b, 11, 20, "os"));
+    assert_true(rp_loop_work_has_only(&work, b, 0, 10, "m"));
+    assert_false(rp_loop_work_has_only(&work, b, 0, 11, "m"));
+    assert_true(rp_loop_work_has_only(&work, b, 10, 11, "lo"));
+    assert_false(rp_loop_work_has_only(&work, b, 10, 11, "os"));
+    assert_true(rp_loop_work_has_only(&work, b, 11, 12, "x"));
+    rp_loop_work_release(&work);
+    rp_builder_free(b);
+}
+
 /* The last 4 ns of a step of 220 ns may be missing. */
 static void a_fiftieth_of_a_step_may_be_missing(void **state)
 {
@@ -505,8 +547,8 @@ static void test_layers_are_no_steps(void **state)
     }
 }
 
-/* Whether eight passes are steps: names after `name`, which has a place for a number, for parts of a
-   model are in one pass each, in the first `once` of them; others are in all. */
+/* Whether eight passes are steps: names after `name`, which has a place for a number, for parts of
+   a model are in one pass each, in the first `once` of them; others are in all. */
 static bool are_steps(const char *name, int once, int often)
 {
     static const char *const parts[] = {"F (common.0)", "F (common.1)", "F (common.2)",
@@ -1051,6 +1093,7 @@ int test_steps_loop(void)
         cmocka_unit_test(three_rounds_are_a_loop),
         cmocka_unit_test(rounds_are_the_same_up_to_two_percent),
         cmocka_unit_test(comparisons_leave_no_counts),
+        cmocka_unit_test(work_is_found_by_time),
         cmocka_unit_test(a_fiftieth_of_a_step_may_be_missing),
         cmocka_unit_test(steps_cover_a_quarter_of_what_others_do),
         cmocka_unit_test(test_warm_up),
