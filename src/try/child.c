@@ -3,6 +3,8 @@
 #include "try/child.h"
 
 #include "base/clock.h"
+#include "base/decides.h"
+#include "base/order.h"
 #include "try/place.h"
 
 #include <dirent.h>
@@ -19,6 +21,10 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define MOST_LOOKS 1000
+RP_LIMIT(MOST_LOOKS, "looks",
+         "for processes that were not stopped yet; a program that has more then is refused");
 
 /* ------------------------------------------------------------------ the keeper */
 
@@ -259,39 +265,81 @@ static void signal_all(const struct rp_try_processes *all, int number)
         kill(all->at[i].pid, number);
 }
 
-static bool all_known(const struct rp_try_processes *all, const struct rp_try_processes *known)
-{
-    for (size_t i = 0; i < all->n; i++) {
-        size_t k = 0;
+struct pids {
+    pid_t *at;
+    size_t n, cap;
+};
 
-        while (k < known->n && known->at[k].pid != all->at[i].pid)
-            k++;
-        if (k == known->n)
-            return false;
+RP_ORDER(by_pid, pid_t, RP_COMPARE(*a, *b))
+
+/* Lists all processes, in the order of their numbers. */
+static void list_pids(struct pids *out)
+{
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+
+    out->n = 0;
+    while (dir && (entry = readdir(dir))) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        if (pid > 1 && rp_vec_push(out, pid, NULL))
+            break;
     }
-    return true;
+    if (dir)
+        closedir(dir);
+    rp_sort(out->at, out->n, sizeof *out->at, by_pid);
+}
+
+/* Stops what began below the process since the processes `seen` were listed. Returns whether there
+   may be more: a process that has ended again may have started another one. */
+static bool stop_new(struct rp_try_child *child, const struct pids *seen, const struct pids *now)
+{
+    struct rp_try_processes *all = &child->processes;
+    bool more = false;
+
+    for (size_t i = 0; i < now->n; i++) {
+        if (bsearch(&now->at[i], seen->at, seen->n, sizeof *seen->at, by_pid))
+            continue;
+        pid_t parent = parent_of(now->at[i]);
+        if (parent && !is_below(all->at, all->n, child->keeper, parent))
+            continue;
+        more = true;
+        if (parent && !kill(now->at[i], SIGSTOP))
+            (void)rp_vec_push(all, ((struct rp_try_process){now->at[i], parent}), NULL);
+    }
+    return more;
+}
+
+/* Looks only at processes that are new, because one that starts another and ends, again and again,
+   is to be faster than this. It has to be seen twice that nothing was started. */
+static bool stop_all(struct rp_try_child *child)
+{
+    struct pids seen = {0}, now = {0};
+    int quiet = 0;
+
+    list_pids(&seen);
+    find_descendants(child->keeper, &child->processes);
+    signal_all(&child->processes, SIGSTOP);
+    for (int i = 0; i < MOST_LOOKS && quiet < 2; i++) {
+        list_pids(&now);
+        quiet = stop_new(child, &seen, &now) ? 0 : quiet + 1;
+        struct pids swap = seen;
+        seen = now;
+        now = swap;
+    }
+    rp_vec_release(&seen);
+    rp_vec_release(&now);
+    return quiet == 2;
 }
 
 void rp_try_child_freeze(struct rp_try_child *child, bool frozen)
 {
-    struct rp_try_processes stopped = {0};
-
     if (child->program <= 0 || child->gone || child->frozen == frozen)
         return;
-    if (!frozen)
+    if (frozen)
+        child->restless |= !stop_all(child);
+    else
         signal_all(&child->processes, SIGCONT);
-    /* until none is found that a process started which was not stopped yet */
-    for (int i = 0; frozen && i < 100; i++) {
-        find_descendants(child->keeper, &child->processes);
-        if (i && all_known(&child->processes, &stopped))
-            break;
-        signal_all(&child->processes, SIGSTOP);
-        stopped.n = 0;
-        for (size_t k = 0; k < child->processes.n; k++)
-            if (rp_vec_push(&stopped, child->processes.at[k], NULL))
-                break;
-    }
-    rp_vec_release(&stopped);
     child->frozen = frozen;
 }
 

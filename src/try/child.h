@@ -57,6 +57,7 @@ struct rp_try_child {
     pid_t keeper, program;
     int listening;
     bool frozen, gone, twice;          /* twice: two processes have told the same number */
+    bool restless;                     /* its processes could not be stopped */
     int status;                        /* once gone: of wait */
     struct rp_try_processes processes; /* of the program, as they were last seen */
     char scratch[RP_TRY_PATH];
@@ -87,7 +88,8 @@ int rp_try_child_line(struct rp_try_child *child, int timeout_ms, char *line, si
 /* Sends a line to every rank. */
 void rp_try_child_tell(struct rp_try_child *child, const char *line);
 
-/* Stops all its processes, or lets them go on. */
+/* Stops all its processes, or lets them go on. If they start others faster than those can be
+   stopped, the child is `restless`. */
 void rp_try_child_freeze(struct rp_try_child *child, bool frozen);
 /* Returns the processor time that all its processes have used so far. */
 int64_t rp_try_child_processor_ns(struct rp_try_child *child);

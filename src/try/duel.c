@@ -231,6 +231,9 @@ static void end_round(struct rp_try_duel *d)
     for (size_t i = 0; i < d->n; i++) {
         struct rp_try_variant *v = &d->side[i].v;
 
+        if (v->child && v->child->restless)
+            refuse(&d->side[i], "its processes go on while others have their turn: they start new "
+                                "ones faster than those can be stopped");
         rp_try_stop(v);
         if (v->state == RP_TRY_ALIVE || rp_try_was_cut(v))
             v->state = RP_TRY_WAITING;
