@@ -163,6 +163,7 @@ static enum rp_code walk_moved(struct flat_ctx *c, const struct rp_node *node,
     struct rp_node like = *node;
 
     for (uint32_t k = 0; k < node->nin; k++)
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): walk has set all operands */
         if (in[k]->elem != RP_ELEM_U32 || ids_of(in[k])[0] & ARRAY)
             return refuse(err);
     if (!is_short(&shape) || shape.order)
@@ -219,6 +220,7 @@ static enum rp_code walk_element(struct flat_ctx *c, const struct rp_node *node,
         !rp_lane_of_node(c->plan, node, false, &op.lane))
         return refuse(err);
     for (uint32_t k = 0; k < node->nin; k++)
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): walk has set all operands */
         if (in[k]->elem != RP_ELEM_U32 || ids_of(in[k])[0] & ARRAY)
             return refuse(err);
     RP_TRY(new_ids(node->shape, out, err));
@@ -410,6 +412,7 @@ static enum rp_code walk_scatter(struct flat_ctx *c, const struct rp_node *node,
     size_t inside = 0;
 
     if (a->k != 1 || node->nin != 3 || node->shape->elem == RP_ELEM_TUPLE || a->index_batch.n ||
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): walk has set all operands */
         in[1]->elem != RP_ELEM_U32 || (ids_of(in[1])[0] | ids_of(in[2])[0]) & ARRAY ||
         in[1]->n != a->map.n || !in[2]->n)
         return refuse(err);
@@ -470,6 +473,7 @@ static enum rp_code walk_reduce(struct flat_ctx *c, const struct rp_node *node,
     for (k = 0; k < a->k; k++) {
         const struct rp_value_shape *part = rp_node_part(node, k);
 
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): walk has set all operands */
         if (in[k]->elem != RP_ELEM_U32 || ids_of(in[k])[0] & ARRAY || part->n != n ||
             (a->tape->simple && rp_reduce_is_rounded(a->tape, part->elem)))
             return refuse(err); /* rounded in ways of their own */
@@ -727,6 +731,7 @@ static enum rp_code walk_branches(struct flat_ctx *c, const struct rp_node *node
     uint32_t test = 0, last;
     RP_VEC_LOCAL(uint32_t, ends);
 
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): walk has set all operands */
     if ((elem != RP_ELEM_PRED && elem != RP_ELEM_S32) || in[0]->n != 1 || !node->ncalled)
         return refuse(err);
     v.before = calloc(v.n + 1, sizeof *v.before);
@@ -778,6 +783,7 @@ static enum rp_code walk_node(struct flat_ctx *c, const struct rp_node *node,
         *out = rp_tensor_keep(args[node->value]);
         return RP_OK;
     case RP_OP_GET_TUPLE_ELEMENT:
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): walk has set all operands */
         if (in[0]->elem != RP_ELEM_TUPLE || (uint64_t)node->value >= in[0]->nparts)
             return refuse(err);
         *out = rp_tensor_keep(in[0]->parts[node->value]);
@@ -1129,7 +1135,7 @@ RP_KERNEL(rp_fast_while)
     int32_t turns = RP_SCALAR_LOOK;
     memcpy(frame[RP_SCALAR_TURNS], &turns, sizeof turns);
     memcpy(frame[RP_SCALAR_TURNS] + 8, &at, sizeof at);
-    memcpy(frame[RP_SCALAR_FRAME], &frame, sizeof frame);
+    memcpy(frame[RP_SCALAR_FRAME], &(void *){frame}, sizeof(void *));
     if (l->fn ? l->fn(frame) : flat_interpret(l, frame))
         return r.code;
     RP_TRY(flat_end(node, frame, &parts, err));
