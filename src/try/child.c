@@ -298,7 +298,7 @@ static bool stop_new(struct rp_try_child *child, const struct pids *seen, const 
     bool more = false;
 
     for (size_t i = 0; i < now->n; i++) {
-        if (bsearch(&now->at[i], seen->at, seen->n, sizeof *seen->at, by_pid))
+        if (seen->at && bsearch(&now->at[i], seen->at, seen->n, sizeof *seen->at, by_pid))
             continue;
         pid_t parent = parent_of(now->at[i]);
         if (parent && !is_below(all->at, all->n, child->keeper, parent))

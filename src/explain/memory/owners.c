@@ -198,7 +198,7 @@ static bool frame_op(const char *frame, size_t n, const char **op, size_t *len)
     static const char sign[] = "at::_ops::";
     const char *at = n > sizeof sign ? memmem(frame, n < 40 ? n : 40, sign, sizeof sign - 1) : NULL;
 
-    if (at != frame)
+    if (!at || at != frame)
         return false;
     at += sizeof sign - 1;
     const char *end = memmem(at, n - (size_t)(at - frame), "::", 2);

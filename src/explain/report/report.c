@@ -372,6 +372,8 @@ static void fill_lost(struct rp_report_ctx *j)
     struct rp_report_root *out = j->out;
     size_t nsteps = judged_steps(rp_report_ctx_part(j, 0));
 
+    if (!j->n)
+        return;
     out->window_ns /= (int64_t)j->n;
     out->span_ns = j->total_ns / (int64_t)j->n;
     out->needed_ns =

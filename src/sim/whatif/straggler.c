@@ -60,7 +60,7 @@ static size_t stretch_of(const struct work *w, const struct rp_sim_run *run, uin
 {
     size_t at = place_of(w, run, node), low, n, before;
 
-    if (!w->first || !w->alike[at % w->nsteps])
+    if (!w->first || !w->arrivals.at || !w->alike[at % w->nsteps])
         return 0;
     RP_LOWER_BOUND_FROM(low, w->first[at], w->first[at + 1],
                         w->arrivals.at[low].ns <= rp_sim_node(run, node)->start_ns);
