@@ -75,7 +75,6 @@ static struct rp_opt_plan hostile_plan(enum rp_opt_source source)
                                 .ngroups = 2,
                                 .groups = groups,
                                 .bucket_cap_mb = 3.5,
-                                .first_bucket_mb = (double)NAN,
                                 .nclusters = nnames + 1,
                                 .clusters = clusters,
                                 .fused_optimizer = true,
