@@ -265,15 +265,10 @@ static void signal_all(const struct rp_try_processes *all, int number)
         kill(all->at[i].pid, number);
 }
 
-struct pids {
-    pid_t *at;
-    size_t n, cap;
-};
-
 RP_ORDER(by_pid, pid_t, RP_COMPARE(*a, *b))
 
 /* Lists all processes, in the order of their numbers. */
-static void list_pids(struct pids *out)
+static void list_pids(struct rp_try_pids *out)
 {
     DIR *dir = opendir("/proc");
     struct dirent *entry;
@@ -290,10 +285,11 @@ static void list_pids(struct pids *out)
     rp_sort(out->at, out->n, sizeof *out->at, by_pid);
 }
 
-/* Stops what began below the process since the processes `seen` were listed. Returns whether there
-   may be more: a process that has ended again may have started another one. */
-static bool stop_new(struct rp_try_child *child, const struct pids *seen, const struct pids *now)
+/* Stops what began below the process since all processes were listed. Returns whether there may be
+   more: a process that has ended again may have started another one. */
+static bool stop_new(struct rp_try_child *child, const struct rp_try_pids *now)
 {
+    const struct rp_try_pids *seen = &child->seen;
     struct rp_try_processes *all = &child->processes;
     bool more = false;
 
@@ -310,24 +306,26 @@ static bool stop_new(struct rp_try_child *child, const struct pids *seen, const 
     return more;
 }
 
-/* Looks only at processes that are new, because one that starts another and ends, again and again,
-   is to be faster than this. It has to be seen twice that nothing was started. */
+/* Looks only at processes that are new since it was stopped the last time, because a process that
+   starts another and ends, again and again, is to be slower than this. It has to be seen twice that
+   nothing was started. */
 static bool stop_all(struct rp_try_child *child)
 {
-    struct pids seen = {0}, now = {0};
+    struct rp_try_pids now = {0};
     int quiet = 0;
 
-    list_pids(&seen);
-    find_descendants(child->keeper, &child->processes);
+    if (!child->seen.n) {
+        list_pids(&child->seen);
+        find_descendants(child->keeper, &child->processes);
+    }
     signal_all(&child->processes, SIGSTOP);
     for (int i = 0; i < MOST_LOOKS && quiet < 2; i++) {
         list_pids(&now);
-        quiet = stop_new(child, &seen, &now) ? 0 : quiet + 1;
-        struct pids swap = seen;
-        seen = now;
+        quiet = stop_new(child, &now) ? 0 : quiet + 1;
+        struct rp_try_pids swap = child->seen;
+        child->seen = now;
         now = swap;
     }
-    rp_vec_release(&seen);
     rp_vec_release(&now);
     return quiet == 2;
 }
@@ -374,6 +372,7 @@ void rp_try_child_end(struct rp_try_child *child)
         free(child->ranks[i]);
     }
     rp_vec_release(&child->processes);
+    rp_vec_release(&child->seen);
     close(child->listening);
     snprintf(path, sizeof path, "%s/" RP_TRY_SOCKET, child->scratch);
     unlink(path);

@@ -53,6 +53,11 @@ struct rp_try_processes {
     size_t n, cap;
 };
 
+struct rp_try_pids {
+    pid_t *at;
+    size_t n, cap;
+};
+
 struct rp_try_child {
     pid_t keeper, program;
     int listening;
@@ -60,6 +65,7 @@ struct rp_try_child {
     bool restless;                     /* its processes could not be stopped */
     int status;                        /* once gone: of wait */
     struct rp_try_processes processes; /* of the program, as they were last seen */
+    struct rp_try_pids seen;           /* all of the machine, when they were stopped */
     char scratch[RP_TRY_PATH];
     int64_t world; /* number of ranks, as they report it; 0 if none has connected */
     size_t nranks;

@@ -610,9 +610,9 @@ double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n)
         return NAN;
     v->timed_ns += rp_clock_ns();
     v->clock_ns = rp_clock_ns() - begun_ns;
-    v->spent_ns += rp_try_child_processor_ns(v->child);
     v->mhz = rp_try_clock_mhz(&s->clock);
-    rp_try_child_freeze(v->child, true);
+    rp_try_child_freeze(v->child, true); /* at once: what goes on now is not timed */
+    v->spent_ns += rp_try_child_processor_ns(v->child);
     sscanf(rest, "%*d %lld %lld %lld", &ns, &compiled, &memory);
     bool compiles = compiled != v->compiled;
     v->compiled = compiled;
